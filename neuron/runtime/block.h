@@ -1,0 +1,23 @@
+// A block: the unit in which the caching allocator hands out device memory, and the identity that recorded commands use.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace neuron::runtime {
+
+// Lives as long as its segment; reused (with a new generation) for later allocations at the same address.
+struct Block {
+  void* address = nullptr;
+  size_t size = 0;       // rounded size handed out
+  size_t requested = 0;  // what the caller asked for
+  int core = 0;
+  uint64_t stream = 0;                     // id of the stream it was allocated for
+  uint64_t generation = 0;                 // process-wide counter; new at each allocation
+  std::atomic<uint64_t> writes{0};         // write generation: packs of weights are keyed on it
+  std::atomic<uint64_t> error_sequence{0};  // not 0: a skipped command should have written it (poison)
+  uint8_t allocator_state[64] = {};         // owned by the allocator
+};
+
+}  // namespace neuron::runtime

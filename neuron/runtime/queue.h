@@ -1,0 +1,39 @@
+// Ordered queues of work on one executor thread per core: the shape of the Neuron runtime's asynchronous queues.
+//
+// Tasks of one queue run in submission order; queues of one core share its executor. The executor thread starts on the first
+// submission that nobody waits for. A thread that waits runs the queue's tasks itself when the executor is not at it, so a
+// host read costs no thread switch. After fork the child must not use queues of the parent (Error(Runtime) says so).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace neuron::runtime {
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  // False: the queue waits (an event of another stream is not complete); the executor turns to other queues meanwhile.
+  virtual bool ready() { return true; }
+  // Exceptions must not escape: a task records its own failure.
+  virtual void run() noexcept = 0;
+};
+
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  // Any thread. Returns the sequence number of the task: 1, 2, 3 … per queue.
+  virtual uint64_t submit(std::unique_ptr<Task> task) = 0;
+  virtual uint64_t submitted() const = 0;
+  virtual uint64_t completed() const = 0;
+  // Returns when `sequence` has completed; helps as described above. Must not be called from a task.
+  virtual void wait(uint64_t sequence) = 0;
+};
+
+// A new queue on logical core `core`. The runtime keeps it alive until the process ends.
+Queue& create_queue(int core);
+
+// Wakes the executor of a core after an event that its tasks' ready() depends on has changed.
+void notify_queues(int core);
+
+}  // namespace neuron::runtime
