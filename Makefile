@@ -1,0 +1,54 @@
+# Every target brings up what it needs (tools/bootstrap.sh) and goes straight to its job when nothing has changed.
+#   make demo       train a small GPT on real text on the neuron device
+#   make test       C++ and Python tests            make test-full  and what needs jaxlib or long sweeps
+#   make build      the libraries, into torch_neuronx/
+#   make bench      ratio table against CPU eager   make lint       style and layer rules
+#   make docs       generated pages, checked links  make clean      everything built; make distclean also the environment
+# Variables: PYTHON, VENV, TORCH_INDEX (tools/bootstrap.sh), PRESET (CMakePresets.json), JOBS, ARGS (passed to the job).
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.PHONY: setup build demo test test-full bench lint format docs clean distclean
+
+export VENV ?= $(CURDIR)/.venv
+PRESET ?= dev
+JOBS ?= $(shell nproc)
+python := $(VENV)/bin/python
+# Compiles are shared between clones of the tree.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+
+setup:
+	@bash tools/bootstrap.sh
+
+build: setup
+	@$(python) tools/build.py --preset $(PRESET) --jobs $(JOBS)
+
+demo: build
+	@mkdir -p out
+	$(python) examples/train_gpt.py --small --plot out/loss.png --json out/demo.json --checkpoint out/demo.pt $(ARGS)
+
+test: build
+	$(python) tools/run_tests.py --build build/$(PRESET) $(ARGS)
+
+test-full: build
+	@bash tools/bootstrap.sh full
+	$(python) tools/run_tests.py --build build/$(PRESET) --full $(ARGS)
+
+bench: build
+	@mkdir -p out
+	$(python) benchmarks/run.py --json out/bench.json --markdown out/bench.md $(ARGS)
+
+lint: setup
+	$(python) tools/lint.py $(ARGS)
+
+format: setup
+	$(python) tools/lint.py --fix
+
+docs: build
+	$(python) tools/make_docs.py $(ARGS)
+
+clean:
+	rm -rf build out torch_neuronx/lib torch_neuronx/*.so
+
+distclean: clean
+	rm -rf $(VENV) *.egg-info
