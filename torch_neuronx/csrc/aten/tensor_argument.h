@@ -1,0 +1,17 @@
+// ATen tensors as the recorder's arguments: for the bridge and the few wrappers that record without it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "neuron/eager/recorder.h"
+
+namespace neuron::aten {
+
+// The spans point into the tensor. Foreign memory (DLPack, from_blob) brings its owner. Exports no pointer.
+eager::TensorArgument read_argument(const at::Tensor& tensor);
+// The same for something that a command writes: the next export of the storage's pointer waits.
+eager::TensorArgument write_argument(const at::Tensor& tensor);
+// The value of a 0-dimensional CPU tensor. Declines for complex ones.
+Scalar host_number(const at::Tensor& tensor);
+
+}  // namespace neuron::aten
