@@ -1,8 +1,9 @@
 // Ordered queues of work on one executor thread per core: the shape of the Neuron runtime's asynchronous queues.
 //
-// Tasks of one queue run in submission order; queues of one core share its executor. The executor thread starts on the first
-// submission that nobody waits for. A thread that waits runs the queue's tasks itself when the executor is not at it, so a
-// host read costs no thread switch. After fork the child must not use queues of the parent (Error(Runtime) says so).
+// Tasks of one queue run in submission order; queues of one core share its executor. The executor thread starts on the
+// first submission that nobody waits for. A thread that waits runs the queue's tasks itself when the executor is not at
+// it, so a host read costs no thread switch. After fork the child must not use queues of the parent (Error(Runtime)
+// says so).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@ class Task {
  public:
   virtual ~Task() = default;
   // False: the queue waits (an event of another stream is not complete); the executor turns to other queues meanwhile.
+  // Asked without locks by whichever thread is at work; asked again after each task of the core and after
+  // notify_queues().
   virtual bool ready() { return true; }
   // Exceptions must not escape: a task records its own failure.
   virtual void run() noexcept = 0;
@@ -24,6 +27,8 @@ class Queue {
   virtual ~Queue() = default;
   // Any thread. Returns the sequence number of the task: 1, 2, 3 … per queue.
   virtual uint64_t submit(std::unique_ptr<Task> task) = 0;
+  // submit() and wait() in one: the executor is not woken for it, so this is the cheap way to run something at once.
+  virtual uint64_t run(std::unique_ptr<Task> task) = 0;
   virtual uint64_t submitted() const = 0;
   virtual uint64_t completed() const = 0;
   // Returns when `sequence` has completed; helps as described above. Must not be called from a task.
@@ -35,5 +40,10 @@ Queue& create_queue(int core);
 
 // Wakes the executor of a core after an event that its tasks' ready() depends on has changed.
 void notify_queues(int core);
+
+// Runs what is queued on all cores, ends the executor threads and refuses later submissions (Error(Runtime)). A task
+// that can never become ready is dropped. For the end of the process; does nothing in a forked child and on a second
+// call.
+void shutdown_queues();
 
 }  // namespace neuron::runtime
