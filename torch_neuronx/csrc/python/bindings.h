@@ -1,0 +1,17 @@
+// The extension module torch_neuronx._C: thin functions over the registration layer and the core. Python code of the
+// package is the only caller; nothing here is public. Functions that may wait release the GIL.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace torch_neuronx {
+
+// Makes every exception of ours and of torch arrive in Python as torch's own bindings would raise it.
+void translate_exceptions_for_python();
+
+void bind_device(nanobind::module_& module);
+void bind_memory(nanobind::module_& module);
+void bind_random(nanobind::module_& module);
+void bind_eager(nanobind::module_& module);
+
+}  // namespace torch_neuronx

@@ -1,0 +1,12 @@
+#include "torch_neuronx/csrc/python/bindings.h"
+
+NB_MODULE(_C, module) {
+  // Objects alive at exit are torch's to report, not the binding library's.
+  nanobind::set_leak_warnings(false);
+  module.attr("torch_version") = NEURON_TORCH_VERSION;
+  torch_neuronx::translate_exceptions_for_python();
+  torch_neuronx::bind_device(module);
+  torch_neuronx::bind_memory(module);
+  torch_neuronx::bind_random(module);
+  torch_neuronx::bind_eager(module);
+}
