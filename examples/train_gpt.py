@@ -102,7 +102,7 @@ class Trainer:
 
     def learning_rate(self) -> float:
         """Linear warm-up, then a cosine down to a tenth."""
-        warm_up = min(20, max(self.arguments.steps // 10, 1))
+        warm_up = min(20, max(self.arguments.steps // 4, 1))
         if self.step < warm_up:
             return self.arguments.learning_rate * (self.step + 1) / warm_up
         part = min((self.step - warm_up) / max(self.arguments.steps - warm_up, 1), 1.0)
@@ -256,7 +256,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--heads", type=int)
     parser.add_argument("--width", type=int)
     parser.add_argument("--context", type=int)
-    parser.add_argument("--learning-rate", type=float, help="peak (default 6e-4; 2e-3 with --small)")
+    parser.add_argument("--learning-rate", type=float, help="peak (default 6e-4; 1.5e-3 with --small)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="threads of the device and of the CPU")
     parser.add_argument("--compare", action="store_true", help="this device, cpu and float64 on the cpu, same seed")
@@ -269,7 +269,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--prompt", default="\nKING. ")
     options = parser.parse_args(arguments)
     defaults = (
-        {"steps": 400, "batch": 16, "learning_rate": 2e-3}
+        {"steps": 400, "batch": 16, "learning_rate": 1.5e-3}
         if options.small
         else {"steps": 300, "batch": 8, "learning_rate": 6e-4}
     )

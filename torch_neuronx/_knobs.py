@@ -25,7 +25,9 @@ class _NeuronKnobs(ModuleType):
         # The environment variable's spelling: "adaptive,strict".
         name, *flags = mode.split(",")
         if flags not in ([], ["strict"]):
-            raise ValueError(f"unknown eager mode {mode!r}: expected adaptive, immediate or blocking, optionally ',strict'")
+            raise ValueError(
+                f"unknown eager mode {mode!r}: expected adaptive, immediate or blocking, optionally ',strict'"
+            )
         _C.set_eager_mode(name)
         if flags:
             _C.set_strict_mode(True)

@@ -112,7 +112,9 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """A table of the allocator's statistics."""
     index = _get_device_index(device, optional=True)
     statistics = memory_stats(index)
-    pools = [("all", "")] if abbreviated else [("all", ""), ("small_pool", "  small pool"), ("large_pool", "  large pool")]
+    pools = (
+        [("all", "")] if abbreviated else [("all", ""), ("small_pool", "  small pool"), ("large_pool", "  large pool")]
+    )
     width = 80
     lines = [
         "=" * width,

@@ -54,9 +54,7 @@ class Event(torch.Event):
 
 
 def _wrap(stream: torch.Stream) -> Stream:
-    return Stream(
-        stream_id=stream.stream_id, device_index=stream.device_index, device_type=int(stream.device_type)
-    )
+    return Stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=int(stream.device_type))
 
 
 def current_stream(device: Any = None) -> Stream:
