@@ -1,0 +1,123 @@
+// A recorded command and the window that holds commands until they are planned. Everything a command names is copied
+// into the window's arena when it is recorded, so it cannot be confused by what happens to the tensors afterwards.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "neuron/eager/recorder.h"
+
+namespace neuron::eager {
+
+// Bump allocation for trivially destructible data; reset() keeps the chunks.
+class Arena {
+ public:
+  template <typename T>
+  T* allocate(size_t count) {
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16);
+    return static_cast<T*>(allocate_bytes(count * sizeof(T)));
+  }
+  template <typename T>
+  T* copy(std::span<const T> values) {
+    T* target = allocate<T>(values.size());
+    if (!values.empty()) std::memcpy(static_cast<void*>(target), values.data(), values.size_bytes());
+    return target;
+  }
+  void reset() {
+    chunk_ = 0;
+    used_ = 0;
+  }
+
+ private:
+  static constexpr size_t kChunk = 64 << 10;
+  void* allocate_bytes(size_t bytes) {
+    bytes = (bytes + 15) & ~size_t{15};
+    if (chunks_.empty() || used_ + bytes > chunks_[chunk_].size) next_chunk(bytes);
+    void* result = chunks_[chunk_].data.get() + used_;
+    used_ += bytes;
+    return result;
+  }
+  void next_chunk(size_t bytes);
+
+  struct Chunk {
+    std::unique_ptr<std::byte[]> data;
+    size_t size;
+  };
+  std::vector<Chunk> chunks_;
+  size_t chunk_ = 0;
+  size_t used_ = 0;
+};
+
+// One operand. Region commands: sizes are the command's; strides span the iteration space.
+struct Operand {
+  codegen::OperandKind kind;
+  DType dtype;
+  uint8_t rank;
+  runtime::Block* block;  // null: foreign memory, a scalar or an index
+  uint64_t generation;
+  char* data;
+  uint64_t scalar;  // bits of a Scalar, base of an Index
+  const int64_t* sizes;
+  const int64_t* strides;
+  // Bytes touched: [low, high). Empty for scalars and indices.
+  char* low;
+  char* high;
+};
+
+enum class CommandKind : uint8_t { Region, Kernel, Callback };
+
+struct Command {
+  CommandKind kind;
+  DType common;
+  uint8_t rank;
+  uint8_t output_count;
+  uint16_t input_count;
+  uint8_t attribute_count;
+  uint8_t scalar_count;
+  bool reads_outputs;
+  bool may_raise;
+  int32_t threads;
+  uint64_t reduced;
+  uint64_t sequence;
+  const lowering::Operator* op;
+  const kernels::Kernel* kernel;
+  const int64_t* sizes;
+  Operand* operands;  // outputs, then inputs
+  const int64_t* attributes;
+  const Scalar* scalars;
+  int32_t callback;  // index into Window::callbacks
+
+  std::span<Operand> outputs() const { return {operands, output_count}; }
+  std::span<Operand> inputs() const { return {operands + output_count, input_count}; }
+  std::string_view name() const { return op ? op->name : kernel ? kernel->name : "callback"; }
+};
+
+// A storage that died, and how many commands had been recorded before.
+struct Death {
+  uint32_t position;
+  runtime::Block* block;
+  uint64_t generation;
+};
+
+struct Window {
+  std::vector<Command> commands;
+  std::vector<Death> deaths;
+  std::vector<std::function<void()>> callbacks;
+  std::vector<std::shared_ptr<void>> owners;  // foreign memory, held until the window has run
+  Arena arena;
+
+  bool empty() const { return commands.empty() && deaths.empty(); }
+  void reset() {
+    commands.clear();
+    deaths.clear();
+    callbacks.clear();
+    owners.clear();
+    arena.reset();
+  }
+};
+
+}  // namespace neuron::eager

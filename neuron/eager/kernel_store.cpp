@@ -1,0 +1,151 @@
+#include "neuron/eager/kernel_store.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "neuron/eager/settings.h"
+
+namespace neuron::eager {
+
+struct KernelStore::Entry {
+  explicit Entry(std::string name) : key(std::move(name)) {}
+  std::string key;
+  std::atomic<const codegen::Executable*> ready{nullptr};
+  std::shared_ptr<const codegen::Executable> owner;
+  std::mutex mutex;  // held while compiling
+  std::atomic<int> sightings{0};
+  std::atomic<bool> queued{false};
+  std::shared_ptr<const codegen::RegionSpec> spec;
+};
+
+namespace {
+
+struct Background {
+  std::mutex mutex;
+  std::condition_variable wake, idle;
+  std::deque<std::function<void()>> work;
+  bool running = false, busy = false, stop = false;
+  std::thread thread;
+
+  void submit(std::function<void()> job) {
+    std::lock_guard lock(mutex);
+    if (stop) return;
+    work.push_back(std::move(job));
+    if (!running) {
+      running = true;
+      thread = std::thread([this] { loop(); });
+    }
+    wake.notify_one();
+  }
+
+  void loop() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [&] { return stop || !work.empty(); });
+      if (stop) return;
+      auto job = std::move(work.front());
+      work.pop_front();
+      busy = true;
+      lock.unlock();
+      job();
+      lock.lock();
+      busy = false;
+      if (work.empty()) idle.notify_all();
+    }
+  }
+};
+
+Background& background() {
+  static Background* instance = new Background();
+  return *instance;
+}
+
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<KernelStore::Entry>> entries;
+};
+
+Table& table() {
+  static Table* instance = new Table();
+  return *instance;
+}
+
+}  // namespace
+
+KernelStore& KernelStore::instance() {
+  static KernelStore* store = new KernelStore();
+  return *store;
+}
+
+KernelStore::Entry& KernelStore::entry(const std::string& key) {
+  Table& all = table();
+  {
+    std::shared_lock lock(all.mutex);
+    auto it = all.entries.find(key);
+    if (it != all.entries.end()) return *it->second;
+  }
+  std::unique_lock lock(all.mutex);
+  auto& slot = all.entries[key];
+  if (!slot) slot = std::make_unique<Entry>(key);
+  return *slot;
+}
+
+const codegen::Executable* KernelStore::ready(const Entry& entry) { return entry.ready.load(std::memory_order_acquire); }
+
+const codegen::Executable& KernelStore::compile(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
+  std::lock_guard lock(entry.mutex);
+  if (!entry.owner) {
+    auto start = std::chrono::steady_clock::now();
+    entry.owner = codegen::host_compiler().compile(build());
+    auto elapsed = std::chrono::steady_clock::now() - start;
+    counters().compiled_kernels += 1;
+    counters().compile_nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
+    entry.ready.store(entry.owner.get(), std::memory_order_release);
+  }
+  return *entry.owner;
+}
+
+void KernelStore::request(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
+  if (entry.sightings.fetch_add(1) < 1 || entry.queued.exchange(true)) return;
+  auto spec = std::make_shared<codegen::RegionSpec>(build());
+  background().submit([this, &entry, spec] {
+    try {
+      compile(entry, [&] { return *spec; });
+    } catch (const std::exception&) {
+      // The unfused commands keep running; a compile that someone waits for will raise the same error.
+    }
+  });
+}
+
+std::shared_ptr<const codegen::RegionSpec> KernelStore::spec(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
+  std::lock_guard lock(entry.mutex);
+  if (!entry.spec) entry.spec = std::make_shared<codegen::RegionSpec>(build());
+  return entry.spec;
+}
+
+void KernelStore::wait_for_background() {
+  Background& work = background();
+  std::unique_lock lock(work.mutex);
+  work.idle.wait(lock, [&] { return work.stop || (work.work.empty() && !work.busy); });
+}
+
+void KernelStore::shutdown() {
+  Background& work = background();
+  {
+    std::lock_guard lock(work.mutex);
+    work.stop = true;
+    work.work.clear();
+  }
+  work.wake.notify_all();
+  work.idle.notify_all();
+  if (work.thread.joinable()) work.thread.join();
+}
+
+}  // namespace neuron::eager

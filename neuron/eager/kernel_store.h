@@ -1,0 +1,34 @@
+// Compiled regions by key: in memory, on disk, and being compiled. Callers: executor threads. A kernel is compiled once;
+// compile() blocks, request() hands the work to a background thread that starts on its first use.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "neuron/codegen/region.h"
+
+namespace neuron::eager {
+
+class KernelStore {
+ public:
+  static KernelStore& instance();
+
+  // What is known about a key. Entries live for the whole process; `executable` is set once.
+  struct Entry;
+
+  Entry& entry(const std::string& key);
+  // Null until compiled.
+  static const codegen::Executable* ready(const Entry& entry);
+  // Compiles now (or waits for a compile under way) from the graph that `build` gives.
+  const codegen::Executable& compile(Entry& entry, const std::function<codegen::RegionSpec()>& build);
+  // Counts one more sighting of a region; from the second on its compile runs in the background.
+  void request(Entry& entry, const std::function<codegen::RegionSpec()>& build);
+  // The graph of an entry, for the interpreter: kept only while interpreting.
+  std::shared_ptr<const codegen::RegionSpec> spec(Entry& entry, const std::function<codegen::RegionSpec()>& build);
+
+  void wait_for_background();
+  void shutdown();
+};
+
+}  // namespace neuron::eager

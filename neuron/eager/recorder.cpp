@@ -1,0 +1,271 @@
+#include "neuron/eager/recorder.h"
+
+#include <algorithm>
+
+#include "neuron/base/error.h"
+#include "neuron/eager/kernel_store.h"
+#include "neuron/eager/settings.h"
+#include "neuron/eager/stream.h"
+
+namespace neuron::eager {
+
+namespace {
+
+void set_range(Operand& operand) {
+  int64_t low = 0, high = 0;
+  for (int d = 0; d < operand.rank; ++d) {
+    if (operand.sizes[d] == 0) {
+      operand.low = operand.high = operand.data;
+      return;
+    }
+    int64_t reach = (operand.sizes[d] - 1) * operand.strides[d];
+    (reach < 0 ? low : high) += reach;
+  }
+  auto size = static_cast<int64_t>(dtype_size(operand.dtype));
+  operand.low = operand.data + low * size;
+  operand.high = operand.data + (high + 1) * size;
+}
+
+void fill_memory(Window& window, const TensorArgument& argument, Operand& operand) {
+  operand.kind = codegen::OperandKind::Tensor;
+  operand.dtype = argument.dtype;
+  operand.block = argument.block;
+  operand.generation = argument.block ? argument.block->generation.load(std::memory_order_relaxed) : 0;
+  operand.data = static_cast<char*>(argument.data);
+  operand.scalar = 0;
+  if (argument.owner) window.owners.push_back(argument.owner);
+}
+
+void note_write(const TensorArgument& argument) {
+  if (argument.block) argument.block->writes.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Strides over the iteration space for a tensor broadcast from the right.
+const int64_t* broadcast_strides(Window& window, const TensorArgument& argument, std::span<const int64_t> space) {
+  int64_t* strides = window.arena.allocate<int64_t>(space.size());
+  size_t missing = space.size() - argument.sizes.size();
+  for (size_t d = 0; d < space.size(); ++d) {
+    bool spread = d < missing || (argument.sizes[d - missing] == 1 && space[d] != 1);
+    strides[d] = spread ? 0 : argument.strides[d - missing];
+  }
+  return strides;
+}
+
+// Strides over the iteration space for an output that lacks the reduced dimensions or has size 1 there.
+const int64_t* reduced_strides(Window& window, const TensorArgument& argument, std::span<const int64_t> space, uint64_t reduced) {
+  int64_t* strides = window.arena.allocate<int64_t>(space.size());
+  bool kept_as_one = argument.sizes.size() == space.size();
+  size_t next = 0;
+  for (size_t d = 0; d < space.size(); ++d) {
+    bool is_reduced = (reduced >> d) & 1;
+    strides[d] = is_reduced ? 0 : argument.strides[kept_as_one ? d : next];
+    next += is_reduced ? 0 : 1;
+  }
+  return strides;
+}
+
+Command& append_command(Stream& stream, CommandKind kind) {
+  Window& window = stream.window();
+  Command& command = window.commands.emplace_back();
+  command = Command{};
+  command.kind = kind;
+  command.sequence = stream.next_sequence();
+  command.callback = -1;
+  command.threads = 1;
+  return command;
+}
+
+}  // namespace
+
+void record_region(Stream& stream, const lowering::Operator& op, DType common, std::span<const int64_t> sizes,
+                   uint64_t reduced, std::span<const TensorArgument> outputs, std::span<const RegionInput> inputs,
+                   std::span<const int64_t> attributes, int threads) {
+  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  uint64_t wait_for = 0;
+  {
+    std::lock_guard lock(stream.mutex());
+    Window& window = stream.window();
+    Command& command = append_command(stream, CommandKind::Region);
+    command.op = &op;
+    command.common = common;
+    command.rank = static_cast<uint8_t>(sizes.size());
+    command.output_count = static_cast<uint8_t>(outputs.size());
+    command.input_count = static_cast<uint16_t>(inputs.size());
+    command.attribute_count = static_cast<uint8_t>(attributes.size());
+    command.threads = threads;
+    command.reduced = reduced;
+    command.sizes = window.arena.copy(sizes);
+    command.attributes = window.arena.copy(attributes);
+    command.operands = window.arena.allocate<Operand>(outputs.size() + inputs.size());
+    Operand* operand = command.operands;
+    bool drops = reduced != 0 && op.kind == lowering::IterationKind::Reduce;
+    for (const TensorArgument& output : outputs) {
+      fill_memory(window, output, *operand);
+      operand->rank = command.rank;
+      operand->sizes = command.sizes;
+      // Normalize operators may have reduced outputs too (mean, rstd): told by their shape.
+      bool full = !drops && output.sizes.size() == sizes.size() && std::equal(sizes.begin(), sizes.end(), output.sizes.begin());
+      operand->strides = full || reduced == 0 ? broadcast_strides(window, output, sizes)
+                                              : reduced_strides(window, output, sizes, reduced);
+      set_range(*operand);
+      note_write(output);
+      ++operand;
+    }
+    for (const RegionInput& input : inputs) {
+      *operand = Operand{};
+      operand->rank = command.rank;
+      operand->sizes = command.sizes;
+      if (input.kind == codegen::OperandKind::Tensor) {
+        fill_memory(window, input.tensor, *operand);
+        operand->strides = broadcast_strides(window, input.tensor, sizes);
+        set_range(*operand);
+      } else {
+        operand->kind = input.kind;
+        operand->dtype = input.scalar.dtype;
+        operand->scalar = input.scalar.bits;
+        operand->strides = input.kind == codegen::OperandKind::Index ? window.arena.copy(input.index_strides) : nullptr;
+      }
+      ++operand;
+    }
+    counters().region_commands.fetch_add(1, std::memory_order_relaxed);
+    wait_for = stream.recorded();
+  }
+  if (wait_for != 0) {
+    stream.queue().wait(wait_for);
+    stream.raise_pending();
+  }
+}
+
+void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<const TensorArgument> outputs,
+                   std::span<const TensorArgument> inputs, std::span<const int64_t> attributes,
+                   std::span<const Scalar> scalars, bool reads_outputs, int threads) {
+  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  uint64_t wait_for = 0;
+  {
+    std::lock_guard lock(stream.mutex());
+    Window& window = stream.window();
+    Command& command = append_command(stream, CommandKind::Kernel);
+    command.kernel = &kernel;
+    command.may_raise = kernel.may_raise;
+    command.reads_outputs = reads_outputs;
+    command.output_count = static_cast<uint8_t>(outputs.size());
+    command.input_count = static_cast<uint16_t>(inputs.size());
+    command.attribute_count = static_cast<uint8_t>(attributes.size());
+    command.scalar_count = static_cast<uint8_t>(scalars.size());
+    command.threads = threads;
+    command.attributes = window.arena.copy(attributes);
+    command.scalars = window.arena.copy(scalars);
+    command.operands = window.arena.allocate<Operand>(outputs.size() + inputs.size());
+    Operand* operand = command.operands;
+    auto add = [&](const TensorArgument& argument) {
+      fill_memory(window, argument, *operand);
+      operand->rank = static_cast<uint8_t>(argument.sizes.size());
+      operand->sizes = window.arena.copy(argument.sizes);
+      operand->strides = window.arena.copy(argument.strides);
+      set_range(*operand);
+      ++operand;
+    };
+    for (const TensorArgument& output : outputs) {
+      add(output);
+      note_write(output);
+    }
+    for (const TensorArgument& input : inputs) add(input);
+    counters().kernel_commands.fetch_add(1, std::memory_order_relaxed);
+    wait_for = stream.recorded();
+  }
+  if (wait_for != 0) {
+    stream.queue().wait(wait_for);
+    stream.raise_pending();
+  }
+}
+
+void record_callback(Stream& stream, std::function<void()> body) {
+  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  uint64_t wait_for = 0;
+  {
+    std::lock_guard lock(stream.mutex());
+    Command& command = append_command(stream, CommandKind::Callback);
+    command.callback = static_cast<int32_t>(stream.window().callbacks.size());
+    stream.window().callbacks.push_back(std::move(body));
+    wait_for = stream.recorded();
+  }
+  if (wait_for != 0) {
+    stream.queue().wait(wait_for);
+    stream.raise_pending();
+  }
+}
+
+void record_death(runtime::Block* block) {
+  if (block == nullptr || settings().shut_down.load(std::memory_order_relaxed)) return;
+  Stream& stream = stream_by_id(block->stream);
+  std::lock_guard lock(stream.mutex());
+  block->error_sequence.store(0, std::memory_order_relaxed);
+  Window& window = stream.window();
+  if (!window.commands.empty()) {
+    window.deaths.push_back({static_cast<uint32_t>(window.commands.size()), block, block->generation.load(std::memory_order_relaxed)});
+  }
+}
+
+void flush(Stream& stream, FlushReason reason) {
+  std::lock_guard lock(stream.mutex());
+  stream.hand_over(reason);
+}
+
+namespace {
+
+void flush_and_wait(Stream& stream, FlushReason reason) {
+  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  uint64_t sequence;
+  {
+    std::lock_guard lock(stream.mutex());
+    sequence = stream.hand_over(reason);
+  }
+  if (sequence != 0) stream.queue().wait(sequence);
+}
+
+}  // namespace
+
+void synchronize(Stream& stream, FlushReason reason) {
+  flush_and_wait(stream, reason);
+  stream.raise_pending();
+}
+
+void synchronize_core(int core, FlushReason reason) {
+  for_each_stream([&](Stream& stream) {
+    if (stream.core() == core) flush_and_wait(stream, reason);
+  });
+  for_each_stream([&](Stream& stream) {
+    if (stream.core() == core) stream.raise_pending();
+  });
+}
+
+void synchronize_for_read(Stream& stream, const runtime::Block* block, FlushReason reason) {
+  flush_and_wait(stream, reason);
+  if (block != nullptr && block->stream != stream.id()) {
+    flush_and_wait(stream_by_id(block->stream), reason);
+    stream_by_id(block->stream).raise_if_poisoned(block);
+  }
+  stream.raise_pending();
+  stream.raise_if_poisoned(block);
+}
+
+bool query(Stream& stream) {
+  flush(stream, FlushReason::EventQuery);
+  return stream.queue().completed() == stream.queue().submitted();
+}
+
+bool has_pending_work(const Stream& stream) { return stream.has_pending(); }
+
+void export_block(runtime::Block* block) {
+  if (block != nullptr) block->exported_generation.store(block->generation.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+void wait_for_compiles() { KernelStore::instance().wait_for_background(); }
+
+void shutdown() {
+  for_each_stream([](Stream& stream) { flush_and_wait(stream, FlushReason::Exit); });
+  settings().shut_down = true;
+  KernelStore::instance().shutdown();
+}
+
+}  // namespace neuron::eager

@@ -1,0 +1,187 @@
+#include "neuron/eager/stream.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "neuron/eager/region_runner.h"
+#include "neuron/eager/settings.h"
+
+namespace neuron::eager {
+
+namespace {
+
+constexpr size_t kSpareWindows = 8;
+
+class WindowTask final : public runtime::Task {
+ public:
+  WindowTask(Stream& stream, std::unique_ptr<Window> window) : stream_(stream), window_(std::move(window)) {}
+  void run() noexcept override {
+    stream_.execute(*window_);
+    stream_.recycle(std::move(window_));
+  }
+
+ private:
+  Stream& stream_;
+  std::unique_ptr<Window> window_;
+};
+
+void poison(const Operand& operand, uint64_t sequence) {
+  bool alive = operand.block != nullptr && operand.block->generation == operand.generation;
+  if (alive) operand.block->error_sequence.store(sequence, std::memory_order_release);
+}
+
+struct Registry {
+  std::mutex mutex;
+  std::deque<std::unique_ptr<Stream>> streams;  // by id
+  static constexpr int kMaxCores = 256;
+  std::atomic<Stream*> defaults[kMaxCores] = {};  // by core
+};
+
+Registry& registry() {
+  static Registry* instance = new Registry();
+  return *instance;
+}
+
+}  // namespace
+
+Stream::Stream(int core, uint64_t id, int priority)
+    : core_(core), id_(id), priority_(priority), queue_(runtime::create_queue(core)), window_(std::make_unique<Window>()),
+      runner_(std::make_unique<RegionRunner>(*this)) {}
+
+Stream::~Stream() = default;
+
+uint64_t Stream::recorded() {
+  counters().commands.fetch_add(1, std::memory_order_relaxed);
+  pending_commands_.store(static_cast<uint32_t>(window_->commands.size()), std::memory_order_relaxed);
+  switch (settings().mode.load(std::memory_order_relaxed)) {
+    case Mode::Adaptive:
+      if (window_->commands.size() >= settings().window_limit.load(std::memory_order_relaxed)) hand_over(FlushReason::WindowFull);
+      return 0;
+    case Mode::Immediate: hand_over(FlushReason::Mode); return 0;
+    case Mode::Blocking: return hand_over(FlushReason::Mode);
+  }
+  return 0;
+}
+
+uint64_t Stream::hand_over(FlushReason reason) {
+  if (!window_->commands.empty()) {
+    counters().flushes[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
+    auto full = std::move(window_);
+    if (spare_windows_.empty()) {
+      window_ = std::make_unique<Window>();
+    } else {
+      window_ = std::move(spare_windows_.back());
+      spare_windows_.pop_back();
+    }
+    queue_.submit(std::make_unique<WindowTask>(*this, std::move(full)));
+    pending_commands_.store(0, std::memory_order_relaxed);
+  } else {
+    window_->deaths.clear();
+  }
+  return queue_.submitted();
+}
+
+void Stream::recycle(std::unique_ptr<Window> window) {
+  window->reset();
+  std::lock_guard lock(mutex_);
+  if (spare_windows_.size() < kSpareWindows) spare_windows_.push_back(std::move(window));
+}
+
+void Stream::execute(Window& window) noexcept { runner_->run(window); }
+
+void Stream::fail(const Command& command, ErrorKind kind, const std::string& message) {
+  std::string shapes;
+  for (const Operand& operand : command.inputs()) {
+    if (operand.kind != codegen::OperandKind::Tensor) continue;
+    std::string sizes;
+    for (int d = 0; d < operand.rank; ++d) sizes += fmt::format("{}{}", d ? ", " : "", operand.sizes[d]);
+    shapes += fmt::format("{}{}[{}]", shapes.empty() ? "" : ", ", dtype_name(operand.dtype), sizes);
+  }
+  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}))", message, command.sequence, command.name(), shapes)};
+  std::lock_guard lock(error_mutex_);
+  for (const Operand& output : command.outputs()) {
+    poison(output, command.sequence);
+  }
+  poison_.emplace(command.sequence, error);
+  any_poison_.store(true, std::memory_order_release);
+  if (!pending_error_) pending_error_ = std::make_unique<LateError>(std::move(error));
+}
+
+bool Stream::poisoned(const Command& command) const {
+  if (!any_poison_.load(std::memory_order_acquire)) return false;
+  auto bad = [](const Operand& operand) {
+    return operand.block != nullptr && operand.block->generation == operand.generation &&
+           operand.block->error_sequence.load(std::memory_order_acquire) != 0;
+  };
+  bool inputs = std::any_of(command.inputs().begin(), command.inputs().end(), bad);
+  return inputs || (command.reads_outputs && std::any_of(command.outputs().begin(), command.outputs().end(), bad));
+}
+
+void Stream::skip(const Command& command) {
+  uint64_t cause = 0;
+  for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
+    if (operand.block != nullptr && cause == 0) cause = operand.block->error_sequence.load();
+  }
+  for (const Operand& output : command.outputs()) {
+    poison(output, cause);
+  }
+}
+
+void Stream::raise_pending() {
+  std::unique_ptr<LateError> error;
+  {
+    std::lock_guard lock(error_mutex_);
+    error = std::move(pending_error_);
+  }
+  if (error) throw Error(error->kind, error->message);
+}
+
+void Stream::raise_if_poisoned(const runtime::Block* block) {
+  if (block == nullptr || !any_poison_.load(std::memory_order_acquire)) return;
+  uint64_t sequence = block->error_sequence.load(std::memory_order_acquire);
+  if (sequence == 0) return;
+  std::lock_guard lock(error_mutex_);
+  auto it = poison_.find(sequence);
+  if (it != poison_.end()) throw Error(it->second.kind, it->second.message);
+}
+
+Stream& create_stream(int core, int priority) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  uint64_t id = all.streams.size();
+  all.streams.push_back(std::make_unique<Stream>(core, id, priority));
+  return *all.streams.back();
+}
+
+Stream& default_stream(int core) {
+  Registry& all = registry();
+  check_internal(core >= 0 && core < Registry::kMaxCores, "core {} is out of range", core);
+  if (Stream* known = all.defaults[core].load(std::memory_order_acquire)) return *known;
+  std::lock_guard lock(all.mutex);
+  if (Stream* known = all.defaults[core].load(std::memory_order_acquire)) return *known;
+  all.streams.push_back(std::make_unique<Stream>(core, all.streams.size(), 0));
+  all.defaults[core].store(all.streams.back().get(), std::memory_order_release);
+  return *all.streams.back();
+}
+
+Stream& stream_by_id(uint64_t id) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  if (id >= all.streams.size()) neuron::fail(ErrorKind::Value, "stream id {} does not exist; {} streams have been made", id, all.streams.size());
+  return *all.streams[id];
+}
+
+uint64_t stream_id(const Stream& stream) { return stream.id(); }
+int stream_core(const Stream& stream) { return stream.core(); }
+
+void for_each_stream(const std::function<void(Stream&)>& body) {
+  Registry& all = registry();
+  std::vector<Stream*> streams;
+  {
+    std::lock_guard lock(all.mutex);
+    for (auto& stream : all.streams) streams.push_back(stream.get());
+  }
+  for (Stream* stream : streams) body(*stream);
+}
+
+}  // namespace neuron::eager
