@@ -8,22 +8,22 @@
 namespace neuron {
 
 // Columns: enumerator, StableHLO spelling, bytes, class.
-#define NEURON_DTYPES(X)                 \
-  X(Bool, "i1", 1, Boolean)              \
-  X(UInt8, "ui8", 1, Unsigned)           \
-  X(UInt16, "ui16", 2, Unsigned)         \
-  X(UInt32, "ui32", 4, Unsigned)         \
-  X(UInt64, "ui64", 8, Unsigned)         \
-  X(Int8, "i8", 1, Signed)               \
-  X(Int16, "i16", 2, Signed)             \
-  X(Int32, "i32", 4, Signed)             \
-  X(Int64, "i64", 8, Signed)             \
-  X(Float8E4M3FN, "f8E4M3FN", 1, Float)  \
-  X(Float8E5M2, "f8E5M2", 1, Float)      \
-  X(BFloat16, "bf16", 2, Float)          \
-  X(Float16, "f16", 2, Float)            \
-  X(Float32, "f32", 4, Float)            \
-  X(Float64, "f64", 8, Float)            \
+#define NEURON_DTYPES(X)                   \
+  X(Bool, "i1", 1, Boolean)                \
+  X(UInt8, "ui8", 1, Unsigned)             \
+  X(UInt16, "ui16", 2, Unsigned)           \
+  X(UInt32, "ui32", 4, Unsigned)           \
+  X(UInt64, "ui64", 8, Unsigned)           \
+  X(Int8, "i8", 1, Signed)                 \
+  X(Int16, "i16", 2, Signed)               \
+  X(Int32, "i32", 4, Signed)               \
+  X(Int64, "i64", 8, Signed)               \
+  X(Float8E4M3FN, "f8E4M3FN", 1, Float)    \
+  X(Float8E5M2, "f8E5M2", 1, Float)        \
+  X(BFloat16, "bf16", 2, Float)            \
+  X(Float16, "f16", 2, Float)              \
+  X(Float32, "f32", 4, Float)              \
+  X(Float64, "f64", 8, Float)              \
   X(Complex64, "complex<f32>", 8, Complex) \
   X(Complex128, "complex<f64>", 16, Complex)
 

@@ -105,71 +105,114 @@ uint8_t float_to_float8_e5m2(float value) {
 
 double load_as_double(DType dtype, const void* address) {
   switch (dtype) {
-    case DType::Bool: return load<uint8_t>(address) != 0 ? 1.0 : 0.0;
-    case DType::UInt8: return load<uint8_t>(address);
-    case DType::UInt16: return load<uint16_t>(address);
-    case DType::UInt32: return load<uint32_t>(address);
-    case DType::UInt64: return static_cast<double>(load<uint64_t>(address));
-    case DType::Int8: return load<int8_t>(address);
-    case DType::Int16: return load<int16_t>(address);
-    case DType::Int32: return load<int32_t>(address);
-    case DType::Int64: return static_cast<double>(load<int64_t>(address));
-    case DType::Float8E4M3FN: return float8_e4m3fn_to_float(load<uint8_t>(address));
-    case DType::Float8E5M2: return float8_e5m2_to_float(load<uint8_t>(address));
-    case DType::BFloat16: return bfloat16_to_float(load<uint16_t>(address));
-    case DType::Float16: return float16_to_float(load<uint16_t>(address));
+    case DType::Bool:
+      return load<uint8_t>(address) != 0 ? 1.0 : 0.0;
+    case DType::UInt8:
+      return load<uint8_t>(address);
+    case DType::UInt16:
+      return load<uint16_t>(address);
+    case DType::UInt32:
+      return load<uint32_t>(address);
+    case DType::UInt64:
+      return static_cast<double>(load<uint64_t>(address));
+    case DType::Int8:
+      return load<int8_t>(address);
+    case DType::Int16:
+      return load<int16_t>(address);
+    case DType::Int32:
+      return load<int32_t>(address);
+    case DType::Int64:
+      return static_cast<double>(load<int64_t>(address));
+    case DType::Float8E4M3FN:
+      return float8_e4m3fn_to_float(load<uint8_t>(address));
+    case DType::Float8E5M2:
+      return float8_e5m2_to_float(load<uint8_t>(address));
+    case DType::BFloat16:
+      return bfloat16_to_float(load<uint16_t>(address));
+    case DType::Float16:
+      return float16_to_float(load<uint16_t>(address));
     case DType::Float32:
-    case DType::Complex64: return load<float>(address);
+    case DType::Complex64:
+      return load<float>(address);
     case DType::Float64:
-    case DType::Complex128: return load<double>(address);
+    case DType::Complex128:
+      return load<double>(address);
   }
   fail(ErrorKind::Internal, "unknown dtype {}", static_cast<int>(dtype));
 }
 
 int64_t load_as_int(DType dtype, const void* address) {
   switch (dtype) {
-    case DType::UInt64: return static_cast<int64_t>(load<uint64_t>(address));
-    case DType::Int64: return load<int64_t>(address);
-    default: return static_cast<int64_t>(load_as_double(dtype, address));
+    case DType::UInt64:
+      return static_cast<int64_t>(load<uint64_t>(address));
+    case DType::Int64:
+      return load<int64_t>(address);
+    default:
+      return static_cast<int64_t>(load_as_double(dtype, address));
   }
 }
 
 void store_from_double(DType dtype, double value, void* address) {
   switch (dtype) {
-    case DType::Bool: return store<uint8_t>(address, value != 0.0);
-    case DType::UInt8: return store(address, static_cast<uint8_t>(static_cast<int64_t>(value)));
-    case DType::UInt16: return store(address, static_cast<uint16_t>(static_cast<int64_t>(value)));
-    case DType::UInt32: return store(address, static_cast<uint32_t>(static_cast<int64_t>(value)));
-    case DType::UInt64: return store(address, static_cast<uint64_t>(value));
-    case DType::Int8: return store(address, static_cast<int8_t>(static_cast<int64_t>(value)));
-    case DType::Int16: return store(address, static_cast<int16_t>(static_cast<int64_t>(value)));
-    case DType::Int32: return store(address, static_cast<int32_t>(static_cast<int64_t>(value)));
-    case DType::Int64: return store(address, static_cast<int64_t>(value));
-    case DType::Float8E4M3FN: return store(address, float_to_float8_e4m3fn(static_cast<float>(value)));
-    case DType::Float8E5M2: return store(address, float_to_float8_e5m2(static_cast<float>(value)));
-    case DType::BFloat16: return store(address, float_to_bfloat16(static_cast<float>(value)));
-    case DType::Float16: return store(address, float_to_float16(static_cast<float>(value)));
-    case DType::Float32: return store(address, static_cast<float>(value));
-    case DType::Float64: return store(address, value);
-    case DType::Complex64: return store(address, std::complex<float>(static_cast<float>(value), 0.0f));
-    case DType::Complex128: return store(address, std::complex<double>(value, 0.0));
+    case DType::Bool:
+      return store<uint8_t>(address, value != 0.0);
+    case DType::UInt8:
+      return store(address, static_cast<uint8_t>(static_cast<int64_t>(value)));
+    case DType::UInt16:
+      return store(address, static_cast<uint16_t>(static_cast<int64_t>(value)));
+    case DType::UInt32:
+      return store(address, static_cast<uint32_t>(static_cast<int64_t>(value)));
+    case DType::UInt64:
+      return store(address, static_cast<uint64_t>(value));
+    case DType::Int8:
+      return store(address, static_cast<int8_t>(static_cast<int64_t>(value)));
+    case DType::Int16:
+      return store(address, static_cast<int16_t>(static_cast<int64_t>(value)));
+    case DType::Int32:
+      return store(address, static_cast<int32_t>(static_cast<int64_t>(value)));
+    case DType::Int64:
+      return store(address, static_cast<int64_t>(value));
+    case DType::Float8E4M3FN:
+      return store(address, float_to_float8_e4m3fn(static_cast<float>(value)));
+    case DType::Float8E5M2:
+      return store(address, float_to_float8_e5m2(static_cast<float>(value)));
+    case DType::BFloat16:
+      return store(address, float_to_bfloat16(static_cast<float>(value)));
+    case DType::Float16:
+      return store(address, float_to_float16(static_cast<float>(value)));
+    case DType::Float32:
+      return store(address, static_cast<float>(value));
+    case DType::Float64:
+      return store(address, value);
+    case DType::Complex64:
+      return store(address, std::complex<float>(static_cast<float>(value), 0.0f));
+    case DType::Complex128:
+      return store(address, std::complex<double>(value, 0.0));
   }
 }
 
 void store_from_int(DType dtype, int64_t value, void* address) {
   switch (dtype) {
-    case DType::Bool: return store<uint8_t>(address, value != 0);
+    case DType::Bool:
+      return store<uint8_t>(address, value != 0);
     case DType::UInt8:
-    case DType::Int8: return store(address, static_cast<uint8_t>(value));
+    case DType::Int8:
+      return store(address, static_cast<uint8_t>(value));
     case DType::UInt16:
-    case DType::Int16: return store(address, static_cast<uint16_t>(value));
+    case DType::Int16:
+      return store(address, static_cast<uint16_t>(value));
     case DType::UInt32:
-    case DType::Int32: return store(address, static_cast<uint32_t>(value));
+    case DType::Int32:
+      return store(address, static_cast<uint32_t>(value));
     case DType::UInt64:
-    case DType::Int64: return store(address, value);
-    case DType::Float32: return store(address, static_cast<float>(value));
-    case DType::Complex64: return store(address, std::complex<float>(static_cast<float>(value), 0.0f));
-    default: return store_from_double(dtype, static_cast<double>(value), address);
+    case DType::Int64:
+      return store(address, value);
+    case DType::Float32:
+      return store(address, static_cast<float>(value));
+    case DType::Complex64:
+      return store(address, std::complex<float>(static_cast<float>(value), 0.0f));
+    default:
+      return store_from_double(dtype, static_cast<double>(value), address);
   }
 }
 

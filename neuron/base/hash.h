@@ -9,7 +9,9 @@ namespace neuron {
 
 uint64_t hash_bytes(const void* data, size_t size, uint64_t seed = 0);
 
-inline uint64_t hash_text(std::string_view text, uint64_t seed = 0) { return hash_bytes(text.data(), text.size(), seed); }
+inline uint64_t hash_text(std::string_view text, uint64_t seed = 0) {
+  return hash_bytes(text.data(), text.size(), seed);
+}
 
 // Order-dependent mixing of one word into a running hash; cheap enough for the recording path.
 constexpr uint64_t hash_combine(uint64_t seed, uint64_t value) {

@@ -1,5 +1,5 @@
-// What the host code generator compiles: one region, that is an IR graph evaluated at every point of an iteration space,
-// with strides known only at its boundary. Eager fusion and torch.compile both hand regions to it.
+// What the host code generator compiles: one region, that is an IR graph evaluated at every point of an iteration
+// space, with strides known only at its boundary. Eager fusion and torch.compile both hand regions to it.
 //
 // Graph convention
 //   * The iteration space has `rank` dimensions; the graph's symbols 0 … rank-1 are their sizes, in order.
@@ -7,19 +7,21 @@
 //       Tensor  type [d0 … d(rank-1)], any dtype; broadcast dimensions have stride 0
 //       Index   type [d0 … d(rank-1)], i64; its value is base + sum(position[d] * stride[d]); it owns no memory
 //       Scalar  rank 0, f64 or i64 (bool as i64): a number given at run time
-//   * A result is a full tensor [d0 … d(rank-1)] or, in a region with a reduction, a tensor without the reduced dimension.
-//   * Operations inside: constant, iota is not allowed (use Index), elementwise operations, composites of functions.def,
+//   * A result is a full tensor [d0 … d(rank-1)] or, in a region with a reduction, a tensor without the reduced
+//   dimension.
+//   * Operations inside: constant, iota is not allowed (use Index), elementwise operations, composites of
+//   functions.def,
 //     broadcast_in_dim (of rank-0 values, or of reduced values back to the space), and reduce over the one reduced
 //     dimension with a simple reducer, or the variadic (value, index) reducer that make_arg_reducer() builds.
 //   * `reduction`: None; Inner (dimension rank-1; reduced values may be broadcast back and used again, any number of
 //     times: softmax, layer_norm); Outer (dimension rank-2, innermost kept: column sums; no broadcast back).
 //
-// Meaning: exactly the interpreter's, element by element, in the summation order of docs/numerics.md. Nothing is contracted or
-// reassociated. Any NaN equals any NaN. Kernels run under default rounding and denormal control.
+// Meaning: exactly the interpreter's, element by element, in the summation order of docs/numerics.md. Nothing is
+// contracted or reassociated. Any NaN equals any NaN. Kernels run under default rounding and denormal control.
 //
-// Aliasing: an output may have the same address, strides and dtype size as an input (in-place). In None and Inner regions all
-// reads of a row (None: of a vector) happen before the first write to it, so such an alias is exact; other overlaps and any
-// overlap in Outer regions are the caller's mistake.
+// Aliasing: an output may have the same address, strides and dtype size as an input (in-place). In None and Inner
+// regions all reads of a row (None: of a vector) happen before the first write to it, so such an alias is exact; other
+// overlaps and any overlap in Outer regions are the caller's mistake.
 #pragma once
 
 #include <cstdint>
@@ -54,12 +56,12 @@ struct RegionSpec {
 };
 
 struct RegionArguments {
-  const int64_t* sizes;        // [rank]
-  void* const* pointers;       // [inputs + outputs]; null for Index and Scalar
-  const int64_t* strides;      // [inputs + outputs][rank], in elements (Index: in units of its value); 0 along the
-                               // reduced dimension for reduced outputs; ignored for Scalar
-  const uint64_t* scalars;     // [inputs]: bits of a Scalar (f64 or i64), base of an Index, unused for a Tensor
-  int threads = 1;             // upper bound; the result does not depend on it
+  const int64_t* sizes;     // [rank]
+  void* const* pointers;    // [inputs + outputs]; null for Index and Scalar
+  const int64_t* strides;   // [inputs + outputs][rank], in elements (Index: in units of its value); 0 along the
+                            // reduced dimension for reduced outputs; ignored for Scalar
+  const uint64_t* scalars;  // [inputs]: bits of a Scalar (f64 or i64), base of an Index, unused for a Tensor
+  int threads = 1;          // upper bound; the result does not depend on it
 };
 
 // A compiled region. Immutable; run() may be called from many threads at once.

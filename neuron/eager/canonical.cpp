@@ -65,7 +65,8 @@ uint64_t layout_hash(const Operand& operand, const Space& space, const int64_t* 
     if (size != 1 && stride == strides[d] * space.sizes[d]) {
       size *= space.sizes[d];
     } else {
-      if (size != 1) hash = hash_combine(hash_combine(hash, static_cast<uint64_t>(size)), static_cast<uint64_t>(stride));
+      if (size != 1)
+        hash = hash_combine(hash_combine(hash, static_cast<uint64_t>(size)), static_cast<uint64_t>(stride));
       size = space.sizes[d];
     }
     stride = strides[d];

@@ -1,6 +1,6 @@
-// The iteration space of one recorded command in its simplest form: no dimension of size 1, dimensions in memory order of
-// the output, neighbours merged wherever every operand allows it. Two commands with the same number of points can then be
-// compared and fused whatever shapes the user wrote.
+// The iteration space of one recorded command in its simplest form: no dimension of size 1, dimensions in memory order
+// of the output, neighbours merged wherever every operand allows it. Two commands with the same number of points can
+// then be compared and fused whatever shapes the user wrote.
 #pragma once
 
 #include "neuron/eager/command.h"
@@ -32,8 +32,8 @@ struct CanonicalCommand {
   const int64_t* operand_strides(int operand) const { return strides.data() + operand * kMaxRank; }
 };
 
-// False when the command has more dimensions than kMaxRank even after merging, or reduced dimensions that cannot be merged;
-// `reason` then says which.
+// False when the command has more dimensions than kMaxRank even after merging, or reduced dimensions that cannot be
+// merged; `reason` then says which.
 bool canonicalise(const Command& command, CanonicalCommand& result, const char** reason);
 
 }  // namespace neuron::eager

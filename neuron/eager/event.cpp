@@ -1,4 +1,5 @@
-// Events: a point of a stream. Recording one hands over the stream's window, so that the event's place in the queue is fixed.
+// Events: a point of a stream. Recording one hands over the stream's window, so that the event's place in the queue is
+// fixed.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -25,7 +26,8 @@ namespace {
 
 class RecordTask final : public runtime::Task {
  public:
-  RecordTask(std::shared_ptr<Event> event, uint64_t recording, int core) : event_(std::move(event)), recording_(recording), core_(core) {}
+  RecordTask(std::shared_ptr<Event> event, uint64_t recording, int core)
+      : event_(std::move(event)), recording_(recording), core_(core) {}
   void run() noexcept override {
     {
       std::lock_guard lock(event_->mutex);
@@ -91,9 +93,14 @@ void synchronize_event(Event& event) {
 }
 
 double elapsed_milliseconds(Event& start, Event& end) {
-  if (!start.timing || !end.timing) neuron::fail(ErrorKind::Value, "both events must be created with enable_timing=True to measure the time between them");
-  if (start.recordings == 0 || end.recordings == 0) neuron::fail(ErrorKind::Value, "both events must be recorded before the time between them can be read");
-  if (!query_event(start) || !query_event(end)) neuron::fail(ErrorKind::Runtime, "both events must be completed before the time between them can be read: synchronize them first");
+  if (!start.timing || !end.timing)
+    neuron::fail(ErrorKind::Value,
+                 "both events must be created with enable_timing=True to measure the time between them");
+  if (start.recordings == 0 || end.recordings == 0)
+    neuron::fail(ErrorKind::Value, "both events must be recorded before the time between them can be read");
+  if (!query_event(start) || !query_event(end))
+    neuron::fail(ErrorKind::Runtime,
+                 "both events must be completed before the time between them can be read: synchronize them first");
   std::scoped_lock lock(start.mutex, end.mutex);
   return std::chrono::duration<double, std::milli>(end.time - start.time).count();
 }

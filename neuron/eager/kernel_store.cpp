@@ -97,7 +97,9 @@ KernelStore::Entry& KernelStore::entry(const std::string& key) {
   return *slot;
 }
 
-const codegen::Executable* KernelStore::ready(const Entry& entry) { return entry.ready.load(std::memory_order_acquire); }
+const codegen::Executable* KernelStore::ready(const Entry& entry) {
+  return entry.ready.load(std::memory_order_acquire);
+}
 
 const codegen::Executable& KernelStore::compile(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
   std::lock_guard lock(entry.mutex);
@@ -124,7 +126,8 @@ void KernelStore::request(Entry& entry, const std::function<codegen::RegionSpec(
   });
 }
 
-std::shared_ptr<const codegen::RegionSpec> KernelStore::spec(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
+std::shared_ptr<const codegen::RegionSpec> KernelStore::spec(Entry& entry,
+                                                             const std::function<codegen::RegionSpec()>& build) {
   std::lock_guard lock(entry.mutex);
   if (!entry.spec) entry.spec = std::make_shared<codegen::RegionSpec>(build());
   return entry.spec;

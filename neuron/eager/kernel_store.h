@@ -1,5 +1,5 @@
-// Compiled regions by key: in memory, on disk, and being compiled. Callers: executor threads. A kernel is compiled once;
-// compile() blocks, request() hands the work to a background thread that starts on its first use.
+// Compiled regions by key: in memory, on disk, and being compiled. Callers: executor threads. A kernel is compiled
+// once; compile() blocks, request() hands the work to a background thread that starts on its first use.
 #pragma once
 
 #include <functional>

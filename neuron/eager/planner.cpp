@@ -114,7 +114,8 @@ bool Planner::can_join(const Plan& plan, int32_t index, int32_t region_index) {
       !space_fits(region, planned.canonical)) {
     return false;
   }
-  bool outer = region.reduction == codegen::Reduction::Outer || planned.canonical.reduction == codegen::Reduction::Outer;
+  bool outer =
+      region.reduction == codegen::Reduction::Outer || planned.canonical.reduction == codegen::Reduction::Outer;
   bool fits = true;
   int operand_index = 0;
   for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
@@ -132,7 +133,8 @@ bool Planner::can_join(const Plan& plan, int32_t index, int32_t region_index) {
           if (!writes && same) {
             const PlannedCommand& producer = plan.commands[access.command];
             // A column sum cannot be used again inside its own region.
-            bool reduced = producer.command->reduced != 0 && producer.command->op->kind == lowering::IterationKind::Reduce;
+            bool reduced =
+                producer.command->reduced != 0 && producer.command->op->kind == lowering::IterationKind::Reduce;
             if (reduced && producer.canonical.reduction == codegen::Reduction::Outer) fits = false;
           }
         } else if (writes && !access.forwarded && (!same || outer)) {
@@ -197,8 +199,8 @@ void Planner::record_accesses(Plan& plan, int32_t index, bool fused_command) {
       }
       return true;
     });
-    // Earlier accesses that this write replaces: the same elements written before in this region (only the last value is
-    // stored), and everything inside its range in earlier regions.
+    // Earlier accesses that this write replaces: the same elements written before in this region (only the last value
+    // is stored), and everything inside its range in earlier regions.
     int32_t floor = 0;
     std::erase_if(entries_[entry].accesses, [&](const Access& access) {
       if (access.region == planned.region) {
@@ -287,7 +289,8 @@ void Planner::plan(const Window& window, bool fusion, Plan& plan) {
   plan.regions.clear();
   size_t death = 0;
   for (size_t i = 0; i <= window.commands.size(); ++i) {
-    while (death < window.deaths.size() && window.deaths[death].position <= i) apply_death(plan, window.deaths[death++]);
+    while (death < window.deaths.size() && window.deaths[death].position <= i)
+      apply_death(plan, window.deaths[death++]);
     if (i == window.commands.size()) break;
     PlannedCommand& planned = plan.commands[i];
     planned.command = &window.commands[i];

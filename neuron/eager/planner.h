@@ -1,9 +1,9 @@
 // Planning a window: hazards between commands on exact address ranges, the writes nobody will read, and the regions.
 //
 // Regions run in the order of their index. A command joins region R only if everything it depends on (read after write,
-// write after read, write after write) lies in regions <= R, and every dependence inside R connects the same element at the
-// same address (equal layout hashes), so that it can be a value instead of memory. Which commands share a region is a
-// function of the window's commands alone.
+// write after read, write after write) lies in regions <= R, and every dependence inside R connects the same element at
+// the same address (equal layout hashes), so that it can be a value instead of memory. Which commands share a region is
+// a function of the window's commands alone.
 #pragma once
 
 #include <unordered_map>
@@ -23,8 +23,8 @@ struct Source {
 struct PlannedCommand {
   const Command* command = nullptr;
   int32_t region = -1;
-  CanonicalCommand canonical;        // region commands only
-  SmallVector<Source, 4> sources;    // one per input
+  CanonicalCommand canonical;      // region commands only
+  SmallVector<Source, 4> sources;  // one per input
   // Per output: must it be written to memory?
   SmallVector<bool, 4> stored;
 };
@@ -74,8 +74,8 @@ class Planner {
     std::vector<int32_t> overlapping;                 // entries of other blocks on the same addresses
   };
   struct Dependence {
-    int32_t region = 0;     // smallest region the command may be in
-    int32_t share = -1;     // newest region that reads one of its inputs from memory in the same layout
+    int32_t region = 0;  // smallest region the command may be in
+    int32_t share = -1;  // newest region that reads one of its inputs from memory in the same layout
   };
 
   int32_t entry_of(const Operand& operand);

@@ -52,7 +52,8 @@ const int64_t* broadcast_strides(Window& window, const TensorArgument& argument,
 }
 
 // Strides over the iteration space for an output that lacks the reduced dimensions or has size 1 there.
-const int64_t* reduced_strides(Window& window, const TensorArgument& argument, std::span<const int64_t> space, uint64_t reduced) {
+const int64_t* reduced_strides(Window& window, const TensorArgument& argument, std::span<const int64_t> space,
+                               uint64_t reduced) {
   int64_t* strides = window.arena.allocate<int64_t>(space.size());
   bool kept_as_one = argument.sizes.size() == space.size();
   size_t next = 0;
@@ -104,7 +105,8 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
       operand->rank = command.rank;
       operand->sizes = command.sizes;
       // Normalize operators may have reduced outputs too (mean, rstd): told by their shape.
-      bool full = !drops && output.sizes.size() == sizes.size() && std::equal(sizes.begin(), sizes.end(), output.sizes.begin());
+      bool full =
+          !drops && output.sizes.size() == sizes.size() && std::equal(sizes.begin(), sizes.end(), output.sizes.begin());
       operand->strides = full || reduced == 0 ? broadcast_strides(window, output, sizes)
                                               : reduced_strides(window, output, sizes, reduced);
       set_range(*operand);
@@ -202,7 +204,8 @@ void record_death(runtime::Block* block) {
   block->error_sequence.store(0, std::memory_order_relaxed);
   Window& window = stream.window();
   if (!window.commands.empty()) {
-    window.deaths.push_back({static_cast<uint32_t>(window.commands.size()), block, block->generation.load(std::memory_order_relaxed)});
+    window.deaths.push_back(
+        {static_cast<uint32_t>(window.commands.size()), block, block->generation.load(std::memory_order_relaxed)});
   }
 }
 
@@ -257,7 +260,8 @@ bool query(Stream& stream) {
 bool has_pending_work(const Stream& stream) { return stream.has_pending(); }
 
 void export_block(runtime::Block* block) {
-  if (block != nullptr) block->exported_generation.store(block->generation.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (block != nullptr)
+    block->exported_generation.store(block->generation.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 void wait_for_compiles() { KernelStore::instance().wait_for_background(); }

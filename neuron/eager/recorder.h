@@ -1,6 +1,6 @@
 // The recording interface: what the torch layer calls for every operation. A command names memory by address, block and
-// generation, with sizes and strides fixed at the call; nothing of the caller's is kept. Shapes and dtypes have been checked by
-// the caller. Cheap: no allocation in the steady state, one uncontended lock.
+// generation, with sizes and strides fixed at the call; nothing of the caller's is kept. Shapes and dtypes have been
+// checked by the caller. Cheap: no allocation in the steady state, one uncontended lock.
 //
 // Threads: any; the order of commands is the order of these calls per stream. None of them takes the GIL.
 #pragma once
@@ -22,25 +22,36 @@ namespace neuron::eager {
 
 // A tensor as the caller has it. The spans are read during the call only.
 struct TensorArgument {
-  void* data = nullptr;               // element [0, …, 0] (storage offset applied)
-  runtime::Block* block = nullptr;    // null: foreign memory, `owner` keeps it until the command ran
+  void* data = nullptr;             // element [0, …, 0] (storage offset applied)
+  runtime::Block* block = nullptr;  // null: foreign memory, `owner` keeps it until the command ran
   DType dtype = DType::Float32;
   std::span<const int64_t> sizes;
-  std::span<const int64_t> strides;   // elements
-  std::shared_ptr<void> owner;        // only for foreign memory
+  std::span<const int64_t> strides;  // elements
+  std::shared_ptr<void> owner;       // only for foreign memory
 };
 
-// One input of a region command: a tensor (broadcast from the right to the iteration space), a number, or an index operand
-// whose value is base + sum(position * stride) over the iteration space.
+// One input of a region command: a tensor (broadcast from the right to the iteration space), a number, or an index
+// operand whose value is base + sum(position * stride) over the iteration space.
 struct RegionInput {
   codegen::OperandKind kind = codegen::OperandKind::Tensor;
-  TensorArgument tensor;                    // Tensor
-  Scalar scalar;                            // Scalar; Index: base
-  std::span<const int64_t> index_strides;   // Index: one per iteration dimension
+  TensorArgument tensor;                   // Tensor
+  Scalar scalar;                           // Scalar; Index: base
+  std::span<const int64_t> index_strides;  // Index: one per iteration dimension
 };
 
 enum class FlushReason : uint8_t {
-  HostRead, DataDependentShape, EventQuery, Synchronize, Collective, RawPointer, CustomKernel, WindowFull, MemoryPressure, Exit, Explicit, Mode,
+  HostRead,
+  DataDependentShape,
+  EventQuery,
+  Synchronize,
+  Collective,
+  RawPointer,
+  CustomKernel,
+  WindowFull,
+  MemoryPressure,
+  Exit,
+  Explicit,
+  Mode,
 };
 inline constexpr int kFlushReasonCount = static_cast<int>(FlushReason::Mode) + 1;
 const char* flush_reason_name(FlushReason reason);
@@ -54,14 +65,15 @@ Stream& create_stream(int core, int priority);
 uint64_t stream_id(const Stream& stream);
 int stream_core(const Stream& stream);
 
-// Records output[…] = op(inputs…) over the iteration space `sizes`. `reduced`: bit d set when dimension d is combined; the
-// outputs of Reduce operators then have either size 1 there or lack the dimension. The reduced dimensions must be adjacent.
-// An output may be an input (in-place).
+// Records output[…] = op(inputs…) over the iteration space `sizes`. `reduced`: bit d set when dimension d is combined;
+// the outputs of Reduce operators then have either size 1 there or lack the dimension. The reduced dimensions must be
+// adjacent. An output may be an input (in-place).
 void record_region(Stream& stream, const lowering::Operator& op, DType common, std::span<const int64_t> sizes,
                    uint64_t reduced, std::span<const TensorArgument> outputs, std::span<const RegionInput> inputs,
                    std::span<const int64_t> attributes, int threads);
 
-// Records a library kernel call. Outputs are written completely unless `reads_outputs` (accumulating or partial writes).
+// Records a library kernel call. Outputs are written completely unless `reads_outputs` (accumulating or partial
+// writes).
 void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<const TensorArgument> outputs,
                    std::span<const TensorArgument> inputs, std::span<const int64_t> attributes,
                    std::span<const Scalar> scalars, bool reads_outputs, int threads);

@@ -186,7 +186,9 @@ codegen::RegionSpec RegionEmitter::build_spec(std::span<const RegionCommand> com
     parameters.push_back(graph->add_parameter({external.operand->dtype, scalar ? Dims{} : space}));
     spec.inputs.push_back(signature(external));
   }
-  int reduced_dimension = reduction_ == codegen::Reduction::None ? -1 : reduction_ == codegen::Reduction::Inner ? rank_ - 1 : rank_ - 2;
+  int reduced_dimension = reduction_ == codegen::Reduction::None    ? -1
+                          : reduction_ == codegen::Reduction::Inner ? rank_ - 1
+                                                                    : rank_ - 2;
   std::vector<int64_t> kept_dimensions;
   for (int d = 0; d < rank_; ++d) {
     if (d != reduced_dimension) kept_dimensions.push_back(d);
@@ -204,8 +206,8 @@ codegen::RegionSpec RegionEmitter::build_spec(std::span<const RegionCommand> com
     }
     std::vector<DType> output_dtypes;
     for (const Operand& output : command.outputs()) output_dtypes.push_back(output.dtype);
-    lowering::Context context(builder, space, reduced_dimension, inputs, std::span(command.attributes, command.attribute_count),
-                              command.common, output_dtypes);
+    lowering::Context context(builder, space, reduced_dimension, inputs,
+                              std::span(command.attributes, command.attribute_count), command.common, output_dtypes);
     command.op->lower(context);
     values.emplace_back(context.results().begin(), context.results().end());
   }

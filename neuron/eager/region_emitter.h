@@ -9,7 +9,8 @@
 
 namespace neuron::eager {
 
-// A command of the region with the addresses to use instead of the recorded ones (scratch memory), null where unchanged.
+// A command of the region with the addresses to use instead of the recorded ones (scratch memory), null where
+// unchanged.
 struct RegionCommand {
   const PlannedCommand* planned;
   const Source* sources;        // by input; `command` is an index into the region's command list

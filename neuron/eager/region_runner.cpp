@@ -40,9 +40,12 @@ void RegionRunner::run(Window& window) {
 void RegionRunner::run_region(const Plan& plan, const Region& region) {
   const PlannedCommand& first = plan.commands[region.commands[0]];
   switch (first.command->kind) {
-    case CommandKind::Kernel: return guarded(*first.command, [&] { run_kernel(*first.command); });
-    case CommandKind::Callback: return guarded(*first.command, [&] { run_callback(*first.command); });
-    case CommandKind::Region: break;
+    case CommandKind::Kernel:
+      return guarded(*first.command, [&] { run_kernel(*first.command); });
+    case CommandKind::Callback:
+      return guarded(*first.command, [&] { run_callback(*first.command); });
+    case CommandKind::Region:
+      break;
   }
   bool any_stored = false;
   bool any_poisoned = false;

@@ -38,7 +38,8 @@ class RegionRunner {
   std::vector<RegionCommand> commands_;
   std::vector<Source> sources_;
   std::vector<int32_t> local_index_;
-  std::unordered_map<std::string, KernelStore::Entry*> entries_;  // the store's entries this stream has met, without its lock
+  std::unordered_map<std::string, KernelStore::Entry*>
+      entries_;  // the store's entries this stream has met, without its lock
 };
 
 }  // namespace neuron::eager

@@ -46,8 +46,10 @@ struct Extents {
 Extents extents_of(const CanonicalCommand& command) {
   const Space& space = command.space;
   switch (command.reduction) {
-    case codegen::Reduction::None: return {command.reduction, 0, 0};
-    case codegen::Reduction::Inner: return {command.reduction, space.sizes[space.rank - 1], 0};
+    case codegen::Reduction::None:
+      return {command.reduction, 0, 0};
+    case codegen::Reduction::Inner:
+      return {command.reduction, space.sizes[space.rank - 1], 0};
     case codegen::Reduction::Outer:
       return {command.reduction, space.sizes[space.rank - 2], space.sizes[space.rank - 1]};
   }
@@ -79,7 +81,8 @@ bool space_fits(const Region& region, const CanonicalCommand& command) {
   Extents theirs = extents_of(command);
   Extents ours{region.reduction, region.reduced_size, region.inner_size};
   bool both = theirs.reduction != codegen::Reduction::None && ours.reduction != codegen::Reduction::None;
-  if (both && (theirs.reduction != ours.reduction || theirs.reduced != ours.reduced || theirs.inner != ours.inner)) return false;
+  if (both && (theirs.reduction != ours.reduction || theirs.reduced != ours.reduced || theirs.inner != ours.inner))
+    return false;
   // A dimension of size 1 gives no boundary to hold it apart.
   const Extents& extents = theirs.reduction != codegen::Reduction::None ? theirs : ours;
   if (extents.reduction != codegen::Reduction::None && extents.reduced <= 1) return false;

@@ -33,7 +33,8 @@ Settings::Settings() : mode(Mode::Adaptive), strict(false), window_limit(512) {
       strict = true;
     } else {
       neuron::fail(ErrorKind::Value,
-                   "TORCH_NEURONX_EAGER_MODE={}: '{}' is not a mode; allowed are adaptive, immediate, blocking, each also with ',strict'",
+                   "TORCH_NEURONX_EAGER_MODE={}: '{}' is not a mode; allowed are adaptive, immediate, blocking, each "
+                   "also with ',strict'",
                    text, part);
     }
     begin = end + 1;
@@ -53,9 +54,9 @@ Counters& counters() {
 }
 
 const char* flush_reason_name(FlushReason reason) {
-  static constexpr const char* names[] = {"host_read",     "data_dependent_shape", "event_query", "synchronize",
-                                          "collective",    "raw_pointer",          "custom_kernel", "window_full",
-                                          "memory_pressure", "exit",               "explicit",    "mode"};
+  static constexpr const char* names[] = {
+      "host_read",     "data_dependent_shape", "event_query",     "synchronize", "collective", "raw_pointer",
+      "custom_kernel", "window_full",          "memory_pressure", "exit",        "explicit",   "mode"};
   static_assert(std::size(names) == kFlushReasonCount);
   return names[static_cast<int>(reason)];
 }
@@ -112,8 +113,9 @@ Statistics statistics() {
 void reset_statistics() {
   Counters& to = counters();
   for (auto& count : to.flushes) count = 0;
-  for (auto* count : {&to.commands, &to.region_commands, &to.fused_commands, &to.kernel_commands, &to.dropped_commands,
-                      &to.regions, &to.regions_run, &to.plan_hits, &to.compiled_kernels, &to.disk_hits, &to.compile_nanoseconds}) {
+  for (auto* count :
+       {&to.commands, &to.region_commands, &to.fused_commands, &to.kernel_commands, &to.dropped_commands, &to.regions,
+        &to.regions_run, &to.plan_hits, &to.compiled_kernels, &to.disk_hits, &to.compile_nanoseconds}) {
     *count = 0;
   }
 }

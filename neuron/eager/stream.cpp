@@ -45,7 +45,11 @@ Registry& registry() {
 }  // namespace
 
 Stream::Stream(int core, uint64_t id, int priority)
-    : core_(core), id_(id), priority_(priority), queue_(runtime::create_queue(core)), window_(std::make_unique<Window>()),
+    : core_(core),
+      id_(id),
+      priority_(priority),
+      queue_(runtime::create_queue(core)),
+      window_(std::make_unique<Window>()),
       runner_(std::make_unique<RegionRunner>(*this)) {}
 
 Stream::~Stream() = default;
@@ -55,10 +59,14 @@ uint64_t Stream::recorded() {
   pending_commands_.store(static_cast<uint32_t>(window_->commands.size()), std::memory_order_relaxed);
   switch (settings().mode.load(std::memory_order_relaxed)) {
     case Mode::Adaptive:
-      if (window_->commands.size() >= settings().window_limit.load(std::memory_order_relaxed)) hand_over(FlushReason::WindowFull);
+      if (window_->commands.size() >= settings().window_limit.load(std::memory_order_relaxed))
+        hand_over(FlushReason::WindowFull);
       return 0;
-    case Mode::Immediate: hand_over(FlushReason::Mode); return 0;
-    case Mode::Blocking: return hand_over(FlushReason::Mode);
+    case Mode::Immediate:
+      hand_over(FlushReason::Mode);
+      return 0;
+    case Mode::Blocking:
+      return hand_over(FlushReason::Mode);
   }
   return 0;
 }
@@ -97,7 +105,8 @@ void Stream::fail(const Command& command, ErrorKind kind, const std::string& mes
     for (int d = 0; d < operand.rank; ++d) sizes += fmt::format("{}{}", d ? ", " : "", operand.sizes[d]);
     shapes += fmt::format("{}{}[{}]", shapes.empty() ? "" : ", ", dtype_name(operand.dtype), sizes);
   }
-  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}))", message, command.sequence, command.name(), shapes)};
+  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}))", message, command.sequence,
+                                    command.name(), shapes)};
   std::lock_guard lock(error_mutex_);
   for (const Operand& output : command.outputs()) {
     poison(output, command.sequence);
@@ -167,7 +176,8 @@ Stream& default_stream(int core) {
 Stream& stream_by_id(uint64_t id) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  if (id >= all.streams.size()) neuron::fail(ErrorKind::Value, "stream id {} does not exist; {} streams have been made", id, all.streams.size());
+  if (id >= all.streams.size())
+    neuron::fail(ErrorKind::Value, "stream id {} does not exist; {} streams have been made", id, all.streams.size());
   return *all.streams[id];
 }
 

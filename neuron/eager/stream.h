@@ -32,12 +32,13 @@ class Stream {
   int priority() const { return priority_; }
   runtime::Queue& queue() { return queue_; }
 
-  // Recording: hold mutex(), append to window(), then call recorded() which hands the window over when it is full or the
-  // mode asks for it.
+  // Recording: hold mutex(), append to window(), then call recorded() which hands the window over when it is full or
+  // the mode asks for it.
   std::mutex& mutex() { return mutex_; }
   Window& window() { return *window_; }
   uint64_t next_sequence() { return ++sequence_; }
-  // Called with the mutex held after a command was appended. Returns the queue sequence to wait for (blocking mode), or 0.
+  // Called with the mutex held after a command was appended. Returns the queue sequence to wait for (blocking mode), or
+  // 0.
   uint64_t recorded();
   // With the mutex held. Returns the queue sequence after which everything recorded so far has run.
   uint64_t hand_over(FlushReason reason);

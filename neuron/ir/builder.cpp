@@ -50,10 +50,12 @@ Value Builder::iota(const Type& type, int64_t dimension) {
 }
 
 Value Builder::unary(Opcode opcode, Value x) {
-  require(op_info(opcode).category == OpCategory::Unary, op_info(opcode).mnemonic, "is not a unary operation", {&type(x)});
+  require(op_info(opcode).category == OpCategory::Unary, op_info(opcode).mnemonic, "is not a unary operation",
+          {&type(x)});
   Type result = type(x);
   if (opcode == Opcode::IsFinite) result.dtype = DType::Bool;
-  if (opcode == Opcode::Real || opcode == Opcode::Imag || opcode == Opcode::Abs) result.dtype = real_dtype(result.dtype);
+  if (opcode == Opcode::Real || opcode == Opcode::Imag || opcode == Opcode::Abs)
+    result.dtype = real_dtype(result.dtype);
   return operation(opcode, {&x, 1}, {&result, 1});
 }
 
@@ -76,14 +78,16 @@ Value Builder::compare(ComparisonDirection direction, Value x, Value y) {
 
 Value Builder::select(Value predicate, Value on_true, Value on_false) {
   bool fits = type(on_true) == type(on_false) && type(predicate) == type(on_true).with(DType::Bool);
-  require(fits, "select", "wants i1 and two equal types of the same dimensions", {&type(predicate), &type(on_true), &type(on_false)});
+  require(fits, "select", "wants i1 and two equal types of the same dimensions",
+          {&type(predicate), &type(on_true), &type(on_false)});
   Value operands[] = {predicate, on_true, on_false};
   Type result = type(on_true);
   return operation(Opcode::Select, operands, {&result, 1});
 }
 
 Value Builder::clamp(Value minimum, Value x, Value maximum) {
-  require(type(minimum) == type(x) && type(maximum) == type(x), "clamp", "operands must have one type", {&type(minimum), &type(x), &type(maximum)});
+  require(type(minimum) == type(x) && type(maximum) == type(x), "clamp", "operands must have one type",
+          {&type(minimum), &type(x), &type(maximum)});
   Value operands[] = {minimum, x, maximum};
   Type result = type(x);
   return operation(Opcode::Clamp, operands, {&result, 1});
@@ -105,17 +109,20 @@ Value Builder::function(std::string_view name, std::span<const Value> operands) 
   Attributes attributes;
   attributes.set("name", "neuron." + std::string(name));
   Type result = type(operands[0]);
-  for (Value operand : operands) require(type(operand) == result, name, "operands must have one type", {&type(operand), &result});
+  for (Value operand : operands)
+    require(type(operand) == result, name, "operands must have one type", {&type(operand), &result});
   return operation(Opcode::Composite, operands, {&result, 1}, std::move(attributes));
 }
 
 Value Builder::broadcast_in_dim(Value x, const Dims& result_dims, std::vector<int64_t> broadcast_dimensions) {
   const Type& from = type(x);
-  require(broadcast_dimensions.size() == from.dims.size(), "broadcast_in_dim", "one result dimension per operand dimension", {&from});
+  require(broadcast_dimensions.size() == from.dims.size(), "broadcast_in_dim",
+          "one result dimension per operand dimension", {&from});
   Type result{from.dtype, result_dims};
   for (size_t i = 0; i < from.dims.size(); ++i) {
     Dim target = result_dims[broadcast_dimensions[i]];
-    require(from.dims[i] == 1 || from.dims[i] == target, "broadcast_in_dim", "a dimension must be 1 or equal the result's", {&from, &result});
+    require(from.dims[i] == 1 || from.dims[i] == target, "broadcast_in_dim",
+            "a dimension must be 1 or equal the result's", {&from, &result});
   }
   Attributes attributes;
   attributes.set("broadcast_dimensions", std::move(broadcast_dimensions));
@@ -167,7 +174,8 @@ Value Builder::concatenate(std::span<const Value> inputs, int64_t dimension) {
   Type result = type(inputs[0]);
   for (size_t i = 1; i < inputs.size(); ++i) {
     Dim dim = type(inputs[i]).dims[dimension];
-    require(!is_symbolic(dim) && !is_symbolic(result.dims[dimension]), "concatenate", "the dimension must be static", {&type(inputs[i])});
+    require(!is_symbolic(dim) && !is_symbolic(result.dims[dimension]), "concatenate", "the dimension must be static",
+            {&type(inputs[i])});
     result.dims[dimension] += dim;
   }
   Attributes attributes;
@@ -175,11 +183,13 @@ Value Builder::concatenate(std::span<const Value> inputs, int64_t dimension) {
   return operation(Opcode::Concatenate, inputs, {&result, 1}, std::move(attributes));
 }
 
-Value Builder::pad(Value x, Value padding, std::vector<int64_t> low, std::vector<int64_t> high, std::vector<int64_t> interior) {
+Value Builder::pad(Value x, Value padding, std::vector<int64_t> low, std::vector<int64_t> high,
+                   std::vector<int64_t> interior) {
   Type result = type(x);
   for (size_t i = 0; i < low.size(); ++i) {
     if (is_symbolic(result.dims[i])) {
-      require(low[i] == 0 && high[i] == 0 && interior[i] == 0, "pad", "a symbolic dimension cannot be padded", {&result});
+      require(low[i] == 0 && high[i] == 0 && interior[i] == 0, "pad", "a symbolic dimension cannot be padded",
+              {&result});
       continue;
     }
     Dim inner = result.dims[i] > 0 ? (result.dims[i] - 1) * interior[i] : 0;
@@ -250,17 +260,22 @@ Value Builder::reduce_window(Opcode reducer, Value x, Value init, std::vector<in
   attributes.set("window_dilations", std::move(window_dilations));
   attributes.set("padding", std::move(padding));
   Value operands[] = {x, init};
-  return operation(Opcode::ReduceWindow, operands, {&result, 1}, std::move(attributes), {make_reducer(reducer, result.dtype)});
+  return operation(Opcode::ReduceWindow, operands, {&result, 1}, std::move(attributes),
+                   {make_reducer(reducer, result.dtype)});
 }
 
 Value Builder::dot_general(Value lhs, Value rhs, const DotDimensions& dimensions, DType result_dtype) {
-  auto contains = [](const std::vector<int64_t>& list, int64_t d) { return std::find(list.begin(), list.end(), d) != list.end(); };
+  auto contains = [](const std::vector<int64_t>& list, int64_t d) {
+    return std::find(list.begin(), list.end(), d) != list.end();
+  };
   Type result{result_dtype, {}};
   for (int64_t d : dimensions.lhs_batching) result.dims.push_back(type(lhs).dims[d]);
   for (int d = 0; d < type(lhs).rank(); ++d)
-    if (!contains(dimensions.lhs_batching, d) && !contains(dimensions.lhs_contracting, d)) result.dims.push_back(type(lhs).dims[d]);
+    if (!contains(dimensions.lhs_batching, d) && !contains(dimensions.lhs_contracting, d))
+      result.dims.push_back(type(lhs).dims[d]);
   for (int d = 0; d < type(rhs).rank(); ++d)
-    if (!contains(dimensions.rhs_batching, d) && !contains(dimensions.rhs_contracting, d)) result.dims.push_back(type(rhs).dims[d]);
+    if (!contains(dimensions.rhs_batching, d) && !contains(dimensions.rhs_contracting, d))
+      result.dims.push_back(type(rhs).dims[d]);
   Attributes attributes;
   attributes.set("lhs_batching_dimensions", dimensions.lhs_batching);
   attributes.set("rhs_batching_dimensions", dimensions.rhs_batching);
@@ -285,7 +300,8 @@ Value Builder::convolution(Value lhs, Value rhs, const ConvolutionDimensions& di
   attributes.set("padding", dimensions.padding);
   attributes.set("lhs_dilation", dimensions.lhs_dilation);
   attributes.set("rhs_dilation", dimensions.rhs_dilation);
-  attributes.set("window_reversal", dimensions.window_reversal.empty() ? std::vector<int64_t>(spatial, 0) : dimensions.window_reversal);
+  attributes.set("window_reversal",
+                 dimensions.window_reversal.empty() ? std::vector<int64_t>(spatial, 0) : dimensions.window_reversal);
   attributes.set("feature_group_count", dimensions.feature_group_count);
   attributes.set("batch_group_count", dimensions.batch_group_count);
   Value operands[] = {lhs, rhs};

@@ -36,13 +36,13 @@ class Builder {
   Value constant_like(Value like, double value) { return constant(type(like), value); }
 
   // Elementwise.
-  Value unary(Opcode opcode, Value x);               // result: operand type (IsFinite: i1; Real/Imag/Abs of complex: its float)
-  Value binary(Opcode opcode, Value x, Value y);     // equal types (Complex: two floats)
+  Value unary(Opcode opcode, Value x);  // result: operand type (IsFinite: i1; Real/Imag/Abs of complex: its float)
+  Value binary(Opcode opcode, Value x, Value y);  // equal types (Complex: two floats)
   Value compare(ComparisonDirection direction, Value x, Value y);
   Value select(Value predicate, Value on_true, Value on_false);
   Value clamp(Value minimum, Value x, Value maximum);
-  Value convert(Value x, DType dtype);               // x itself when it has the dtype already
-  Value bitcast_convert(Value x, DType dtype);       // equal sizes
+  Value convert(Value x, DType dtype);          // x itself when it has the dtype already
+  Value bitcast_convert(Value x, DType dtype);  // equal sizes
   // A function of functions.def by name ("erf"): composite "neuron.erf".
   Value function(std::string_view name, std::span<const Value> operands);
   Value function(std::string_view name, Value x) { return function(name, std::span<const Value>(&x, 1)); }

@@ -1,9 +1,9 @@
-// Library kernels: what is not generated (GEMM, gather, sort, strided copies …). Each is named, plain to call, and found in
-// one table; an operation with several implementations keeps an ordered list, the first that accepts wins and the others can
-// say why they refused (implementation_list.h).
+// Library kernels: what is not generated (GEMM, gather, sort, strided copies …). Each is named, plain to call, and
+// found in one table; an operation with several implementations keeps an ordered list, the first that accepts wins and
+// the others can say why they refused (implementation_list.h).
 //
-// Kernels run on the executor's thread and use parallel_for with `threads`; their results do not depend on it. They may raise
-// neuron::Error (an index out of range) before writing anything. They never call back into eager or torch.
+// Kernels run on the executor's thread and use parallel_for with `threads`; their results do not depend on it. They may
+// raise neuron::Error (an index out of range) before writing anything. They never call back into eager or torch.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// A block: the unit in which the caching allocator hands out device memory, and the identity that recorded commands use.
+// A block: the unit in which the caching allocator hands out device memory, and the identity that recorded commands
+// use.
 #pragma once
 
 #include <atomic>
@@ -13,12 +14,12 @@ struct Block {
   size_t size = 0;       // rounded size handed out
   size_t requested = 0;  // what the caller asked for
   int core = 0;
-  uint64_t stream = 0;                     // id of the stream it was allocated for
-  std::atomic<uint64_t> generation{0};     // process-wide counter; new at each allocation
-  std::atomic<uint64_t> writes{0};         // write generation: packs of weights are keyed on it
-  std::atomic<uint64_t> error_sequence{0};  // not 0: a skipped command should have written it (poison)
+  uint64_t stream = 0;                           // id of the stream it was allocated for
+  std::atomic<uint64_t> generation{0};           // process-wide counter; new at each allocation
+  std::atomic<uint64_t> writes{0};               // write generation: packs of weights are keyed on it
+  std::atomic<uint64_t> error_sequence{0};       // not 0: a skipped command should have written it (poison)
   std::atomic<uint64_t> exported_generation{0};  // equals generation: a raw pointer was handed out, no write is dropped
-  uint8_t allocator_state[64] = {};         // owned by the allocator
+  uint8_t allocator_state[64] = {};              // owned by the allocator
 };
 
 }  // namespace neuron::runtime
