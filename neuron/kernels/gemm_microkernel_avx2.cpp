@@ -1,0 +1,224 @@
+// AVX2: a register tile of 6 x 16, and packing for both instruction sets.
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "neuron/base/float_formats.h"
+#include "neuron/kernels/gemm_microkernel.h"
+
+#define NEURON_AVX2 __attribute__((target("avx2,fma,f16c")))
+
+namespace neuron::kernels {
+namespace {
+
+constexpr int kRows = 6;
+constexpr int kColumns = 16;
+
+NEURON_AVX2 void compute(int64_t k, const float* a, const float* b, float alpha, float* tile, int64_t stride,
+                         bool accumulate) {
+  __m256 sums[kRows][2];
+#pragma GCC unroll 6
+  for (int i = 0; i < kRows; ++i) sums[i][0] = sums[i][1] = _mm256_setzero_ps();
+  for (int64_t p = 0; p < k; ++p) {
+    __m256 left = _mm256_loadu_ps(b), right = _mm256_loadu_ps(b + 8);
+#pragma GCC unroll 6
+    for (int i = 0; i < kRows; ++i) {
+      __m256 x = _mm256_broadcast_ss(a + i);
+      sums[i][0] = _mm256_fmadd_ps(x, left, sums[i][0]);
+      sums[i][1] = _mm256_fmadd_ps(x, right, sums[i][1]);
+    }
+    a += kRows;
+    b += kColumns;
+  }
+  __m256 scale = _mm256_set1_ps(alpha);
+#pragma GCC unroll 6
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      float* target = tile + i * stride + 8 * j;
+      __m256 value = _mm256_mul_ps(scale, sums[i][j]);
+      if (accumulate) value = _mm256_add_ps(_mm256_loadu_ps(target), value);
+      _mm256_storeu_ps(target, value);
+    }
+  }
+}
+
+// Eight consecutive elements as float32, and one.
+struct LoadFloat32 {
+  using Element = float;
+  NEURON_AVX2 static __m256 eight(const float* x) { return _mm256_loadu_ps(x); }
+  static float one(float x) { return x; }
+};
+struct LoadBFloat16 {
+  using Element = uint16_t;
+  NEURON_AVX2 static __m256 eight(const uint16_t* x) {
+    __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  static float one(uint16_t x) { return bfloat16_to_float(x); }
+};
+struct LoadFloat16 {
+  using Element = uint16_t;
+  NEURON_AVX2 static __m256 eight(const uint16_t* x) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+  }
+  static float one(uint16_t x) { return float16_to_float(x); }
+};
+
+NEURON_AVX2 inline void transpose(__m256 rows[8]) {
+  __m256 t[8], u[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[2 * i] = _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+    t[2 * i + 1] = _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4) {
+    u[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    u[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+    u[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    u[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
+    rows[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+  }
+}
+
+// Lanes are adjacent in memory: rows of the panel are copies.
+template <typename Load>
+NEURON_AVX2 void pack_adjacent_lanes(const typename Load::Element* source, int64_t depth_stride, int64_t count,
+                                     int64_t depth, int width, float* panel) {
+  for (int64_t p = 0; p < depth; ++p, source += depth_stride, panel += width) {
+    int64_t lane = 0;
+    for (; lane + 8 <= count; lane += 8) _mm256_storeu_ps(panel + lane, Load::eight(source + lane));
+    for (; lane < count; ++lane) panel[lane] = Load::one(source[lane]);
+    for (; lane < width; ++lane) panel[lane] = 0;
+  }
+}
+
+// Depth is adjacent in memory: eight lanes by eight positions are transposed in registers. Where the panel has no eight
+// lanes left, the block's stores are masked.
+template <typename Load>
+NEURON_AVX2 void pack_adjacent_depth(const typename Load::Element* source, int64_t lane_stride, int64_t count,
+                                     int64_t depth, int width, float* panel) {
+  for (int lane = 0; lane < width; lane += 8) {
+    int64_t valid = count - lane < 8 ? count - lane : 8;
+    int room = width - lane < 8 ? width - lane : 8;
+    const typename Load::Element* block = source + lane * lane_stride;
+    alignas(32) int32_t mask_bits[8];
+    for (int i = 0; i < 8; ++i) mask_bits[i] = i < room ? -1 : 0;
+    __m256i mask = _mm256_load_si256(reinterpret_cast<const __m256i*>(mask_bits));
+    int64_t p = 0;
+    for (; p + 8 <= depth; p += 8) {
+      __m256 rows[8];
+      for (int64_t i = 0; i < 8; ++i) {
+        rows[i] = i < valid ? Load::eight(block + i * lane_stride + p) : _mm256_setzero_ps();
+      }
+      transpose(rows);
+      float* target = panel + p * width + lane;
+      if (room == 8) {
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) _mm256_storeu_ps(target + i * width, rows[i]);
+      } else {
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) _mm256_maskstore_ps(target + i * width, mask, rows[i]);
+      }
+    }
+    for (; p < depth; ++p) {
+      for (int i = 0; i < room; ++i) {
+        panel[p * width + lane + i] = i < valid ? Load::one(block[i * lane_stride + p]) : 0.0f;
+      }
+    }
+  }
+}
+
+template <typename Load>
+void pack_strided(const typename Load::Element* source, int64_t lane_stride, int64_t depth_stride, int64_t count,
+                  int64_t depth, int width, float* panel) {
+  for (int64_t p = 0; p < depth; ++p, panel += width) {
+    for (int64_t lane = 0; lane < width; ++lane) {
+      panel[lane] = lane < count ? Load::one(source[lane * lane_stride + p * depth_stride]) : 0.0f;
+    }
+  }
+}
+
+template <typename Load>
+void pack_typed(const void* source, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, int width,
+                float* panel) {
+  auto* typed = static_cast<const typename Load::Element*>(source);
+  if (lane_stride == 1) {
+    pack_adjacent_lanes<Load>(typed, depth_stride, count, depth, width, panel);
+  } else if (depth_stride == 1) {
+    pack_adjacent_depth<Load>(typed, lane_stride, count, depth, width, panel);
+  } else {
+    pack_strided<Load>(typed, lane_stride, depth_stride, count, depth, width, panel);
+  }
+}
+
+void pack(PackedSource type, const void* source, int64_t lane_stride, int64_t depth_stride, int64_t count,
+          int64_t depth, int width, float* panel) {
+  switch (type) {
+    case PackedSource::Float32:
+      return pack_typed<LoadFloat32>(source, lane_stride, depth_stride, count, depth, width, panel);
+    case PackedSource::BFloat16:
+      return pack_typed<LoadBFloat16>(source, lane_stride, depth_stride, count, depth, width, panel);
+    case PackedSource::Float16:
+      return pack_typed<LoadFloat16>(source, lane_stride, depth_stride, count, depth, width, panel);
+  }
+}
+
+// To nearest, ties to even; a NaN keeps its sign and becomes quiet.
+NEURON_AVX2 void store_bfloat16(const float* values, int64_t count, uint16_t* target) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    __m256 x = _mm256_loadu_ps(values + i);
+    __m256i bits = _mm256_castps_si256(x);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+    __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(high, high), 0x08);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(target + i), _mm256_castsi256_si128(packed));
+  }
+  for (; i < count; ++i) target[i] = float_to_bfloat16(values[i]);
+}
+
+NEURON_AVX2 void store_float16(const float* values, int64_t count, uint16_t* target) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    __m128i packed = _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(target + i), packed);
+  }
+  for (; i < count; ++i) target[i] = float_to_float16(values[i]);
+}
+
+void store(PackedSource type, const float* values, int64_t count, void* target) {
+  switch (type) {
+    case PackedSource::Float32:
+      std::memcpy(target, values, count * sizeof(float));
+      return;
+    case PackedSource::BFloat16:
+      return store_bfloat16(values, count, static_cast<uint16_t*>(target));
+    case PackedSource::Float16:
+      return store_float16(values, count, static_cast<uint16_t*>(target));
+  }
+}
+
+}  // namespace
+
+const GemmMicrokernel gemm_microkernel_avx2 = {"avx2", kRows, kColumns, compute, pack, store};
+
+const GemmMicrokernel* detected_gemm_microkernel() {
+  static const GemmMicrokernel* const best = [] {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) return &gemm_microkernel_avx512;
+    bool usable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return usable ? &gemm_microkernel_avx2 : nullptr;
+  }();
+  return best;
+}
+
+}  // namespace neuron::kernels

@@ -1,0 +1,208 @@
+// Our own GEMM for float32, bfloat16 and float16: panels of both operands are packed to float32, register tiles are
+// computed from panels. Narrow floats are widened while they are packed and rounded while tiles are written.
+//
+// Order of summation, for every element alike: k is cut into blocks of 256; each block is one chain of fused
+// multiply-adds from zero; result = ((beta * addend + alpha * block0) + alpha * block1) + …, rounded to the result's
+// dtype at the end. It depends on k alone, not on the instruction set, so work may be cut along m and n in whatever way
+// suits the threads.
+#include <algorithm>
+#include <cstring>
+
+#include "neuron/base/float_formats.h"
+#include "neuron/base/thread_pool.h"
+#include "neuron/kernels/gemm.h"
+#include "neuron/kernels/gemm_microkernel.h"
+#include "neuron/kernels/scratch.h"
+
+namespace neuron::kernels {
+namespace {
+
+constexpr int64_t kDepth = 256;     // part of the order of summation
+constexpr int64_t kPanelsOfA = 24;  // register tiles of a per block: the block stays in the second-level cache
+constexpr int64_t kColumnsOfB = 1024;
+
+PackedSource packed_source(DType dtype) {
+  if (dtype == DType::BFloat16) return PackedSource::BFloat16;
+  if (dtype == DType::Float16) return PackedSource::Float16;
+  return PackedSource::Float32;
+}
+
+bool packable(DType dtype) { return dtype == DType::Float32 || dtype == DType::BFloat16 || dtype == DType::Float16; }
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+char* address(const GemmOperand& x, DType dtype, int64_t batch, int64_t row, int64_t column) {
+  int64_t offset = batch * x.batch + row * x.row + column * x.column;
+  return static_cast<char*>(x.data) + offset * static_cast<int64_t>(dtype_size(dtype));
+}
+
+struct Buffers {
+  Scratch a, b, sums;
+};
+thread_local Buffers buffers;
+
+// One part of one matrix: rows [row, row_end), columns [column, column_end).
+class Part {
+ public:
+  Part(const GemmProblem& problem, const GemmMicrokernel& kernel, int64_t batch, int64_t row, int64_t row_end,
+       int64_t column, int64_t column_end)
+      : p_(problem),
+        kernel_(kernel),
+        batch_(batch),
+        row_(row),
+        row_end_(row_end),
+        column_(column),
+        column_end_(column_end),
+        rows_of_a_(kPanelsOfA * kernel.rows),
+        in_place_(problem.result_dtype == DType::Float32 && (problem.result.column == 1 || problem.n == 1)),
+        alpha_(static_cast<float>(problem.alpha.as_double())),
+        beta_(static_cast<float>(problem.beta.as_double())) {}
+
+  void run() {
+    int64_t columns = std::min(kColumnsOfB, column_end_ - column_);
+    int64_t depth = std::min(kDepth, p_.k);
+    float* panels_of_b = buffers.b.get<float>(round_up(columns, kernel_.columns) * depth);
+    float* panels_of_a = buffers.a.get<float>(std::min(rows_of_a_, round_up(row_end_ - row_, kernel_.rows)) * depth);
+    bool keeps_sums = !in_place_ && p_.k > kDepth;
+    if (keeps_sums) {
+      sums_stride_ = columns;
+      sums_ = buffers.sums.get<float>((row_end_ - row_) * columns);
+    }
+    for (int64_t j = column_; j < column_end_; j += kColumnsOfB) {
+      int64_t j_end = std::min(j + kColumnsOfB, column_end_);
+      for (int64_t l = 0; l < p_.k; l += kDepth) {
+        depth = std::min(kDepth, p_.k - l);
+        for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
+          kernel_.pack(packed_source(p_.dtype), address(p_.b, p_.dtype, batch_, l, jj), stride(p_.b.column, p_.n),
+                       stride(p_.b.row, p_.k), std::min<int64_t>(kernel_.columns, j_end - jj), depth, kernel_.columns,
+                       panels_of_b + (jj - j) * depth);
+        }
+        for (int64_t i = row_; i < row_end_; i += rows_of_a_) {
+          int64_t i_end = std::min(i + rows_of_a_, row_end_);
+          for (int64_t ii = i; ii < i_end; ii += kernel_.rows) {
+            kernel_.pack(packed_source(p_.dtype), address(p_.a, p_.dtype, batch_, ii, l), stride(p_.a.row, p_.m),
+                         stride(p_.a.column, p_.k), std::min<int64_t>(kernel_.rows, i_end - ii), depth, kernel_.rows,
+                         panels_of_a + (ii - i) * depth);
+          }
+          for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
+            for (int64_t ii = i; ii < i_end; ii += kernel_.rows) {
+              tile(ii, std::min<int64_t>(kernel_.rows, i_end - ii), jj, std::min<int64_t>(kernel_.columns, j_end - jj),
+                   j, l, depth, panels_of_a + (ii - i) * depth, panels_of_b + (jj - j) * depth);
+            }
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  // A dimension of one element may have any stride; 1 selects the fast packing.
+  static int64_t stride(int64_t recorded, int64_t extent) { return extent == 1 ? 1 : recorded; }
+
+  void tile(int64_t i, int64_t rows, int64_t j, int64_t columns, int64_t first_column, int64_t l, int64_t depth,
+            const float* a, const float* b) {
+    bool first = l == 0, last = l + depth == p_.k;
+    float* sums = nullptr;  // where partial sums of this tile live between blocks of k
+    int64_t sums_stride = 0;
+    if (in_place_) {
+      sums = reinterpret_cast<float*>(address(p_.result, DType::Float32, batch_, i, j));
+      sums_stride = p_.result.row;
+    } else if (sums_ != nullptr) {
+      sums = sums_ + (i - row_) * sums_stride_ + (j - first_column);
+      sums_stride = sums_stride_;
+    }
+    bool full = rows == kernel_.rows && columns == kernel_.columns && sums != nullptr;
+    alignas(64) float edge[14 * 32];
+    float* target = full ? sums : edge;
+    int64_t target_stride = full ? sums_stride : kernel_.columns;
+    if (first && p_.has_addend()) {
+      load_addend(i, rows, j, columns, target, target_stride);
+    } else if (!first && !full) {
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memcpy(target + r * target_stride, sums + r * sums_stride, columns * sizeof(float));
+      }
+    }
+    kernel_.compute(depth, a, b, alpha_, target, target_stride, !first || p_.has_addend());
+    if (last && !in_place_) {
+      for (int64_t r = 0; r < rows; ++r) store_row(i + r, j, columns, target + r * target_stride);
+    } else if (!full) {
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memcpy(sums + r * sums_stride, target + r * target_stride, columns * sizeof(float));
+      }
+    }
+  }
+
+  void load_addend(int64_t i, int64_t rows, int64_t j, int64_t columns, float* target, int64_t target_stride) {
+    PackedSource type = packed_source(p_.addend_dtype);
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = target + r * target_stride;
+      kernel_.pack(type, address(p_.addend, p_.addend_dtype, batch_, i + r, j), p_.addend.column, 0, columns, 1,
+                   static_cast<int>(columns), row);
+      if (beta_ != 1.0f) {
+        for (int64_t c = 0; c < columns; ++c) row[c] *= beta_;
+      }
+    }
+  }
+
+  void store_row(int64_t i, int64_t j, int64_t columns, const float* values) {
+    if (p_.result.column == 1) {
+      kernel_.store(packed_source(p_.result_dtype), values, columns, address(p_.result, p_.result_dtype, batch_, i, j));
+      return;
+    }
+    size_t size = dtype_size(p_.result_dtype);
+    alignas(64) char rounded[32 * sizeof(float)];
+    kernel_.store(packed_source(p_.result_dtype), values, columns, rounded);
+    for (int64_t c = 0; c < columns; ++c) {
+      std::memcpy(address(p_.result, p_.result_dtype, batch_, i, j + c), rounded + c * size, size);
+    }
+  }
+
+  const GemmProblem& p_;
+  const GemmMicrokernel& kernel_;
+  int64_t batch_, row_, row_end_, column_, column_end_;
+  int64_t rows_of_a_;
+  bool in_place_;
+  float alpha_, beta_;
+  float* sums_ = nullptr;
+  int64_t sums_stride_ = 0;
+};
+
+void run_with(const GemmProblem& p, const GemmMicrokernel& kernel) {
+  // Below about a quarter of a million multiplications a part is not worth a thread.
+  double work = static_cast<double>(p.batch) * p.m * p.n * p.k;
+  int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(work / 262144), 1, std::max(1, p.threads));
+  int64_t parts = wanted <= p.batch ? 1 : (wanted + p.batch - 1) / p.batch;
+  bool along_rows = p.m >= p.n;
+  int64_t extent = along_rows ? p.m : p.n, unit = along_rows ? kernel.rows : kernel.columns;
+  int64_t length = round_up((extent + parts - 1) / parts, unit);
+  parts = (extent + length - 1) / length;
+  parallel_for(static_cast<int>(wanted), p.batch * parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      int64_t batch = index / parts, start = index % parts * length, stop = std::min(extent, start + length);
+      if (along_rows) {
+        Part(p, kernel, batch, start, stop, 0, p.n).run();
+      } else {
+        Part(p, kernel, batch, 0, p.m, start, stop).run();
+      }
+    }
+  });
+}
+
+std::string refuse(const GemmProblem& p) {
+  if (!packable(p.dtype) || !packable(p.result_dtype) || (p.has_addend() && !packable(p.addend_dtype))) {
+    return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
+                       dtype_name(p.result_dtype));
+  }
+  if (detected_gemm_microkernel() == nullptr) return "the processor lacks AVX2, FMA or F16C";
+  return {};
+}
+
+void run(const GemmProblem& p) { run_with(p, *detected_gemm_microkernel()); }
+
+}  // namespace
+
+const Implementation<GemmProblem> gemm_packed = {"packed", refuse, run};
+
+void run_gemm_packed(const GemmProblem& problem, const GemmMicrokernel& kernel) { run_with(problem, kernel); }
+
+}  // namespace neuron::kernels

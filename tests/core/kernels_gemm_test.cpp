@@ -1,0 +1,254 @@
+// GEMM: every implementation against float64, over odd sizes, strides, transpositions, offsets, dtypes and threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "neuron/base/float_formats.h"
+#include "neuron/kernels/gemm.h"
+#include "neuron/kernels/gemm_microkernel.h"
+#include "neuron/kernels/kernel.h"
+
+namespace neuron::kernels {
+namespace {
+
+// A matrix in memory with a layout of the test's choice.
+struct Matrix {
+  DType dtype;
+  int64_t batch, rows, columns;
+  std::vector<char> bytes;
+  GemmOperand operand;
+
+  Matrix(DType dtype, int64_t batch, int64_t rows, int64_t columns, bool transposed = false, int64_t padding = 0,
+         int64_t offset = 0, int64_t inner = 1)
+      : dtype(dtype), batch(batch), rows(rows), columns(columns) {
+    int64_t leading = ((transposed ? rows : columns) + padding) * inner;
+    int64_t matrix = leading * (transposed ? columns : rows);
+    bytes.resize((matrix * batch + offset + 64) * dtype_size(dtype));
+    auto start = (reinterpret_cast<uintptr_t>(bytes.data()) + 63) / 64 * 64 + offset * dtype_size(dtype);
+    operand = {reinterpret_cast<void*>(start), matrix, transposed ? inner : leading, transposed ? leading : inner};
+  }
+  char* at(int64_t b, int64_t i, int64_t j) const {
+    return static_cast<char*>(operand.data) +
+           (b * operand.batch + i * operand.row + j * operand.column) * static_cast<int64_t>(dtype_size(dtype));
+  }
+  double value(int64_t b, int64_t i, int64_t j) const { return load_as_double(dtype, at(b, i, j)); }
+
+  // The same values in every layout of equal seed.
+  void fill(uint32_t seed) {
+    std::mt19937 random(seed);
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          store_from_double(dtype, (static_cast<int>(random() % 2001) - 1000) / 1000.0, at(b, i, j));
+  }
+};
+
+struct Case {
+  int64_t batch, m, n, k;
+  bool transpose_a = false, transpose_b = false;
+};
+
+GemmProblem make_problem(const Matrix& a, const Matrix& b, const Matrix& result) {
+  GemmProblem p;
+  p.dtype = a.dtype;
+  p.result_dtype = result.dtype;
+  p.batch = result.batch;
+  p.m = result.rows;
+  p.n = result.columns;
+  p.k = a.columns;
+  p.a = a.operand;
+  p.b = b.operand;
+  p.result = result.operand;
+  return p;
+}
+
+// |result - float64 reference| <= (k + 2) * epsilon * sum |a||b| plus one rounding to the result.
+void expect_close(const GemmProblem& p, const Matrix& a, const Matrix& b, const Matrix& result, const Matrix* addend) {
+  double epsilon = a.dtype == DType::Float64 ? 2.3e-16 : 1.2e-7;
+  double rounding = p.result_dtype == DType::BFloat16  ? 1.0 / 256
+                    : p.result_dtype == DType::Float16 ? 1.0 / 2048
+                                                       : epsilon;
+  for (int64_t batch = 0; batch < p.batch; ++batch) {
+    for (int64_t i = 0; i < p.m; ++i) {
+      for (int64_t j = 0; j < p.n; ++j) {
+        double sum = 0, magnitude = 0;
+        for (int64_t l = 0; l < p.k; ++l) {
+          double product = a.value(batch, i, l) * b.value(batch, l, j);
+          sum += product;
+          magnitude += std::abs(product);
+        }
+        sum *= p.alpha.as_double();
+        magnitude *= std::abs(p.alpha.as_double());
+        if (addend != nullptr) {
+          sum += p.beta.as_double() * addend->value(batch, i, j);
+          magnitude += std::abs(p.beta.as_double() * addend->value(batch, i, j));
+        }
+        double allowed = (static_cast<double>(p.k) + 2) * epsilon * magnitude + rounding * std::abs(sum);
+        ASSERT_NEAR(result.value(batch, i, j), sum, allowed)
+            << batch << ", " << i << ", " << j << " of m " << p.m << " n " << p.n << " k " << p.k;
+      }
+    }
+  }
+}
+
+const Case kCases[] = {
+    {1, 1, 1, 1},
+    {1, 1, 37, 19},
+    {1, 37, 1, 19},
+    {1, 5, 7, 1},
+    {2, 14, 32, 256},
+    {3, 6, 16, 257, true},
+    {1, 13, 33, 300, false, true},
+    {2, 29, 65, 31, true, true},
+    {1, 130, 70, 513, false, true},
+    {1, 70, 1100, 20, true},
+    {1, 400, 40, 24, false, true},
+};
+
+class EachImplementation : public testing::TestWithParam<std::tuple<const Implementation<GemmProblem>*, DType>> {};
+
+TEST_P(EachImplementation, AgreesWithFloat64) {
+  auto [implementation, dtype] = GetParam();
+  for (const Case& c : kCases) {
+    Matrix a(dtype, c.batch, c.m, c.k, c.transpose_a, 3), b(dtype, c.batch, c.k, c.n, c.transpose_b, 1);
+    Matrix result(dtype, c.batch, c.m, c.n, false, 2), addend(dtype, c.batch, c.m, c.n);
+    a.fill(1), b.fill(2), addend.fill(3);
+    GemmProblem p = make_problem(a, b, result);
+    ASSERT_EQ(implementation->refuse(p), "");
+    implementation->run(p);
+    expect_close(p, a, b, result, nullptr);
+    p.addend = addend.operand;
+    p.addend_dtype = dtype;
+    p.alpha = Scalar::of(0.5);
+    p.beta = Scalar::of(-2.0);
+    implementation->run(p);
+    expect_close(p, a, b, result, &addend);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gemm, EachImplementation,
+                         testing::Combine(testing::Values(&gemm_packed, &gemm_plain),
+                                          testing::Values(DType::Float32, DType::BFloat16, DType::Float16)));
+INSTANTIATE_TEST_SUITE_P(GemmDouble, EachImplementation,
+                         testing::Combine(testing::Values(&gemm_plain), testing::Values(DType::Float64)));
+
+std::vector<char> bits(const Matrix& x) {
+  std::vector<char> all;
+  for (int64_t b = 0; b < x.batch; ++b)
+    for (int64_t i = 0; i < x.rows; ++i)
+      for (int64_t j = 0; j < x.columns; ++j) all.insert(all.end(), x.at(b, i, j), x.at(b, i, j) + dtype_size(x.dtype));
+  return all;
+}
+
+TEST(Gemm, BitsDoNotDependOnLayoutThreadsOrInstructionSet) {
+  for (DType dtype : {DType::Float32, DType::BFloat16}) {
+    for (const Case& c : kCases) {
+      std::vector<char> expected;
+      for (int layout = 0; layout < 4; ++layout) {
+        Matrix a(dtype, c.batch, c.m, c.k, layout % 2 == 1, layout, layout, layout == 3 ? 2 : 1);
+        Matrix b(dtype, c.batch, c.k, c.n, layout / 2 == 1, 2 * layout, 3 * layout);
+        Matrix result(dtype, c.batch, c.m, c.n, layout == 2, layout, layout, layout == 3 ? 3 : 1);
+        Matrix addend(dtype, c.batch, c.m, c.n, layout == 1, 0, layout);
+        a.fill(1), b.fill(2), addend.fill(3);
+        GemmProblem p = make_problem(a, b, result);
+        p.addend = addend.operand;
+        p.addend_dtype = dtype;
+        for (const GemmMicrokernel* set : {&gemm_microkernel_avx2, detected_gemm_microkernel()}) {
+          for (int threads : {1, 2, 3}) {
+            p.threads = threads;
+            run_gemm_packed(p, *set);
+            std::vector<char> got = bits(result);
+            if (expected.empty()) expected = got;
+            ASSERT_TRUE(got == expected) << "layout " << layout << " " << set->name << " threads " << threads << " m "
+                                         << c.m << " n " << c.n << " k " << c.k;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Gemm, IntegersAreExactTo64Bits) {
+  int64_t large = std::numeric_limits<int64_t>::max() - 5;
+  int64_t a[] = {large, 3, -7, 1}, b[] = {1, 2, large, -1}, result[4];
+  GemmProblem p;
+  p.dtype = p.result_dtype = p.addend_dtype = DType::Int64;
+  p.m = p.n = p.k = 2;
+  p.a = {a, 0, 2, 1};
+  p.b = {b, 0, 2, 1};
+  p.result = {result, 0, 2, 1};
+  run_gemm(p);
+  auto wrap = [](int64_t x, int64_t y) {
+    return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+  };
+  EXPECT_EQ(result[0], static_cast<int64_t>(static_cast<uint64_t>(large) + static_cast<uint64_t>(wrap(3, large))));
+  EXPECT_EQ(result[1], static_cast<int64_t>(static_cast<uint64_t>(wrap(large, 2)) - 3));
+  EXPECT_EQ(result[2], static_cast<int64_t>(static_cast<uint64_t>(large) - 7));
+  EXPECT_EQ(result[3], -15);
+
+  uint16_t c[] = {65535, 65535}, d[] = {65535, 65535}, wrapped[1];
+  p.dtype = p.result_dtype = DType::UInt16;
+  p.m = p.n = 1;
+  p.a.data = c, p.b.data = d, p.b.row = 1, p.result.data = wrapped;
+  run_gemm(p);
+  EXPECT_EQ(wrapped[0], static_cast<uint16_t>(2u * (65535u * 65535u)));
+}
+
+TEST(Gemm, EmptyInnerDimensionGivesScaledAddend) {
+  float addend[] = {1, 2, 3}, result[6] = {9, 9, 9, 9, 9, 9};
+  GemmProblem p;
+  p.m = 2, p.n = 3, p.k = 0;
+  p.result = {result, 0, 3, 1};
+  run_gemm(p);
+  for (float value : result) EXPECT_EQ(value, 0.0f);
+  p.addend = {addend, 0, 0, 1};
+  p.beta = Scalar::of(2.0);
+  run_gemm(p);
+  EXPECT_EQ(result[0], 2.0f);
+  EXPECT_EQ(result[5], 6.0f);
+}
+
+TEST(Gemm, BetaZeroIgnoresNaNInTheAddendAndNaNInOperandsSpreads) {
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  float a[] = {1, 2, nan, 4}, b[] = {1, 0, 0, 1}, result[4] = {nan, nan, nan, nan};
+  GemmProblem p;
+  p.m = p.n = p.k = 2;
+  p.a = {a, 0, 2, 1}, p.b = {b, 0, 2, 1}, p.result = {result, 0, 2, 1}, p.addend = {result, 0, 2, 1};
+  p.beta = Scalar::of(0.0);
+  run_gemm(p);
+  EXPECT_EQ(result[0], 1.0f);
+  EXPECT_EQ(result[1], 2.0f);
+  EXPECT_TRUE(std::isnan(result[2]) && std::isnan(result[3]));
+}
+
+TEST(Gemm, KernelTakesAViewCallWithABroadcastBiasInPlace) {
+  const Kernel* kernel = find_kernel("gemm");
+  ASSERT_NE(kernel, nullptr);
+  float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 0, 1, 1, 1}, bias[] = {10, 20}, result[4];
+  TensorView inputs[] = {
+      {a, DType::Float32, {2, 3}, {3, 1}}, {b, DType::Float32, {3, 2}, {2, 1}}, {bias, DType::Float32, {2}, {1}}};
+  TensorView outputs[] = {{result, DType::Float32, {2, 2}, {2, 1}}};
+  kernel->run({.outputs = outputs, .inputs = inputs, .attributes = {}, .scalars = {}, .threads = 1});
+  EXPECT_EQ(std::vector<float>(result, result + 4), (std::vector<float>{14, 25, 20, 31}));
+  inputs[2] = outputs[0];
+  Scalar scalars[] = {Scalar::of(1.0), Scalar::of(1.0)};
+  kernel->run({.outputs = outputs, .inputs = inputs, .attributes = {}, .scalars = scalars, .threads = 1});
+  EXPECT_EQ(std::vector<float>(result, result + 4), (std::vector<float>{18, 30, 30, 42}));
+}
+
+TEST(Gemm, ExplainsWhyImplementationsRefuse) {
+  GemmProblem p;
+  p.dtype = p.result_dtype = DType::Int32;
+  p.m = p.n = p.k = 4;
+  EXPECT_EQ(gemm_implementations().explain(p),
+            "gemm: process_blas refused: takes float32, float64 and complex of one dtype; the problem is i32 to i32; "
+            "packed refused: takes float32, bfloat16 and float16; the problem is i32 to i32; plain accepts");
+}
+
+}  // namespace
+}  // namespace neuron::kernels
