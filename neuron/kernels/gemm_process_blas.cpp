@@ -61,23 +61,25 @@ GemmFunction<T> function() {
   if constexpr (std::is_same_v<T, std::complex<double>>) return blas.zgemm;
 }
 
-// How an operand goes into BLAS, in row-major terms: as it is, as its transpose, or packed into rows first.
-enum class Form { Plain, Transposed, Packed };
-
+// How an operand goes into BLAS, in row-major terms. The transposition is the recorded one, also when the operand is
+// packed (BLAS may sum a transposed operand in another order); extents of 1 leave it to the sizes alone.
 struct Operand {
-  Form form;
-  int64_t leading;  // leading dimension of the memory BLAS reads
+  bool transposed;
+  bool packed;
+  int64_t leading;  // leading dimension of the memory BLAS reads, where it is not packed
 };
 
-// Extents of 1 leave the form to the sizes alone, never to a stride that means nothing.
 template <typename T>
 Operand classify(const GemmOperand& x, int64_t rows, int64_t columns) {
   constexpr uintptr_t kAlignment = 16;
   bool aligned = reinterpret_cast<uintptr_t>(x.data) % kAlignment == 0;
   int64_t row = rows == 1 ? columns : x.row, column = columns == 1 ? 1 : x.column;
-  if (aligned && column == 1 && row >= columns) return {Form::Plain, row};
-  if (aligned && columns > 1 && rows > 1 && row == 1 && column >= rows) return {Form::Transposed, column};
-  return {Form::Packed, columns};
+  bool transposed = rows > 1 && columns > 1 && column != 1 && row == 1;
+  int64_t leading = transposed ? column : row;
+  // A column with gaps is summed in another order than a dense one.
+  if (columns == 1 && rows > 1 && row != 1) return {false, true, 1};
+  bool usable = (transposed || column == 1) && leading >= (transposed ? rows : columns);
+  return {transposed, !usable || !aligned, leading};
 }
 
 struct Buffers {
@@ -91,17 +93,33 @@ const T* at(const GemmOperand& x, int64_t batch, int64_t row, int64_t column) {
 }
 
 template <typename T>
-T* pack(Scratch& scratch, const GemmOperand& x, int64_t batch, int64_t row, int64_t rows, int64_t column,
-        int64_t columns) {
-  T* packed = scratch.get<T>(rows * columns);
+void copy_rows(const T* source, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, T* target,
+               int64_t target_stride) {
   for (int64_t i = 0; i < rows; ++i) {
-    const T* source = at<T>(x, batch, row + i, column);
-    T* target = packed + i * columns;
-    if (x.column == 1) {
-      std::memcpy(target, source, columns * sizeof(T));
+    const T* from = source + i * row_stride;
+    T* to = target + i * target_stride;
+    if (from == to && column_stride == 1) continue;
+    if (column_stride == 1) {
+      std::memcpy(to, from, columns * sizeof(T));
     } else {
-      for (int64_t j = 0; j < columns; ++j) target[j] = source[j * x.column];
+      for (int64_t j = 0; j < columns; ++j) to[j] = from[j * column_stride];
     }
+  }
+}
+
+// The tile of an operand as BLAS is to read it.
+template <typename T>
+const T* prepare(Operand& operand, const GemmOperand& x, Scratch& scratch, int64_t batch, int64_t row, int64_t rows,
+                 int64_t column, int64_t columns) {
+  const T* source = at<T>(x, batch, row, column);
+  if (!operand.packed) return source;
+  T* packed = scratch.get<T>(rows * columns);
+  if (operand.transposed) {
+    copy_rows(source, x.column, x.row, columns, rows, packed, rows);
+    operand.leading = rows;
+  } else {
+    copy_rows(source, x.row, x.column, rows, columns, packed, columns);
+    operand.leading = columns;
   }
   return packed;
 }
@@ -126,36 +144,28 @@ Grid grid_of(int64_t m, int64_t n, int64_t k) {
 template <typename T>
 void tile(const GemmProblem& p, Operand a, Operand b, int64_t batch, int64_t row, int64_t rows, int64_t column,
           int64_t columns) {
-  const T* a_data =
-      a.form == Form::Packed ? pack<T>(buffers.a, p.a, batch, row, rows, 0, p.k) : at<T>(p.a, batch, row, 0);
-  const T* b_data =
-      b.form == Form::Packed ? pack<T>(buffers.b, p.b, batch, 0, p.k, column, columns) : at<T>(p.b, batch, 0, column);
-  if (b.form == Form::Packed) b.leading = columns;
+  const T* a_data = prepare<T>(a, p.a, buffers.a, batch, row, rows, 0, p.k);
+  const T* b_data = prepare<T>(b, p.b, buffers.b, batch, 0, p.k, column, columns);
   T* result = const_cast<T*>(at<T>(p.result, batch, row, column));
-  bool direct = (p.result.column == 1 || p.n == 1) && (p.m == 1 || p.result.row >= p.n) &&
-                reinterpret_cast<uintptr_t>(p.result.data) % 16 == 0;
+  bool direct =
+      (p.n == 1 ? p.m == 1 || p.result.row == 1 : p.result.column == 1 && (p.m == 1 || p.result.row >= p.n)) &&
+      reinterpret_cast<uintptr_t>(p.result.data) % 16 == 0;
   int64_t leading = p.m == 1 ? p.n : p.result.row;
   if (!direct) {
     leading = columns;
     result = buffers.result.get<T>(rows * columns);
   }
-  T alpha, beta;
-  alpha = static_cast<T>(p.alpha.as_double());
-  beta = p.has_addend() ? static_cast<T>(p.beta.as_double()) : T(0);
+  T alpha = static_cast<T>(p.alpha.as_double());
+  T beta = p.has_addend() ? static_cast<T>(p.beta.as_double()) : T(0);
   if (p.has_addend()) {
-    for (int64_t i = 0; i < rows; ++i) {
-      const T* source = at<T>(p.addend, batch, row + i, column);
-      T* target = result + i * leading;
-      if (source == target && p.addend.column == 1) continue;
-      for (int64_t j = 0; j < columns; ++j) target[j] = source[j * p.addend.column];
-    }
+    copy_rows(at<T>(p.addend, batch, row, column), p.addend.row, p.addend.column, rows, columns, result, leading);
   }
   // BLAS is column-major: it computes the transposed product.
   int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(p.k);
   int lda = static_cast<int>(a.leading), ldb = static_cast<int>(b.leading), ldc = static_cast<int>(leading);
   int former = library()->set_threads(1);
-  function<T>()(b.form == Form::Transposed ? "T" : "N", a.form == Form::Transposed ? "T" : "N", &m, &n, &k, &alpha,
-                b_data, &ldb, a_data, &lda, &beta, result, &ldc);
+  function<T>()(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &m, &n, &k, &alpha, b_data, &ldb, a_data, &lda,
+                &beta, result, &ldc);
   library()->set_threads(former);
   if (!direct) {
     for (int64_t i = 0; i < rows; ++i) {
