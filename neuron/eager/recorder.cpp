@@ -6,6 +6,7 @@
 #include "neuron/eager/kernel_store.h"
 #include "neuron/eager/settings.h"
 #include "neuron/eager/stream.h"
+#include "neuron/runtime/process.h"
 
 namespace neuron::eager {
 
@@ -65,6 +66,13 @@ const int64_t* reduced_strides(Window& window, const TensorArgument& argument, s
   return strides;
 }
 
+// False after shutdown. Raises in a child forked after its parent used the device.
+bool may_record() {
+  if (runtime::in_forked_child()) [[unlikely]]
+    runtime::enter_runtime();
+  return !settings().shut_down.load(std::memory_order_relaxed);
+}
+
 Command& append_command(Stream& stream, CommandKind kind) {
   Window& window = stream.window();
   Command& command = window.commands.emplace_back();
@@ -81,7 +89,7 @@ Command& append_command(Stream& stream, CommandKind kind) {
 void record_region(Stream& stream, const lowering::Operator& op, DType common, std::span<const int64_t> sizes,
                    uint64_t reduced, std::span<const TensorArgument> outputs, std::span<const RegionInput> inputs,
                    std::span<const int64_t> attributes, int threads) {
-  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  if (!may_record()) return;
   uint64_t wait_for = 0;
   {
     std::lock_guard lock(stream.mutex());
@@ -141,7 +149,7 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
 void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<const TensorArgument> outputs,
                    std::span<const TensorArgument> inputs, std::span<const int64_t> attributes,
                    std::span<const Scalar> scalars, bool reads_outputs, int threads) {
-  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  if (!may_record()) return;
   uint64_t wait_for = 0;
   {
     std::lock_guard lock(stream.mutex());
@@ -182,7 +190,7 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
 }
 
 void record_callback(Stream& stream, std::function<void()> body) {
-  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  if (!may_record()) return;
   uint64_t wait_for = 0;
   {
     std::lock_guard lock(stream.mutex());
@@ -198,7 +206,7 @@ void record_callback(Stream& stream, std::function<void()> body) {
 }
 
 void record_death(runtime::Block* block) {
-  if (block == nullptr || settings().shut_down.load(std::memory_order_relaxed)) return;
+  if (block == nullptr || runtime::in_forked_child() || settings().shut_down.load(std::memory_order_relaxed)) return;
   Stream& stream = stream_by_id(block->stream);
   std::lock_guard lock(stream.mutex());
   block->error_sequence.store(0, std::memory_order_relaxed);
@@ -217,7 +225,7 @@ void flush(Stream& stream, FlushReason reason) {
 namespace {
 
 void flush_and_wait(Stream& stream, FlushReason reason) {
-  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  if (!may_record()) return;
   uint64_t sequence;
   {
     std::lock_guard lock(stream.mutex());
@@ -267,6 +275,7 @@ void export_block(runtime::Block* block) {
 void wait_for_compiles() { KernelStore::instance().wait_for_background(); }
 
 void shutdown() {
+  if (runtime::in_forked_child()) return;
   for_each_stream([](Stream& stream) { flush_and_wait(stream, FlushReason::Exit); });
   settings().shut_down = true;
   KernelStore::instance().shutdown();

@@ -17,6 +17,7 @@ void RegionRunner::guarded(const Command& command, F&& body) {
   }
   try {
     body();
+    stream_.succeed(command);
   } catch (const Error& error) {
     stream_.fail(command, error.kind(), error.what());
   } catch (const std::exception& error) {
@@ -92,6 +93,7 @@ void RegionRunner::run_fused(const Plan& plan, const Region& region) {
       return;
     }
     execute(commands_, entry, threads);
+    for (const RegionCommand& entry : commands_) stream_.succeed(*entry.planned->command);
     counters().fused_commands += region.commands.size();
     counters().regions_run += 1;
   } catch (const Error& error) {

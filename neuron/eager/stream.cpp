@@ -136,6 +136,15 @@ void Stream::skip(const Command& command) {
   }
 }
 
+void Stream::succeed(const Command& command) {
+  if (!any_poison_.load(std::memory_order_relaxed) || command.reads_outputs) return;
+  for (const Operand& output : command.outputs()) {
+    // A partial write does not make the rest good.
+    bool whole = output.block != nullptr && static_cast<size_t>(output.high - output.low) >= output.block->requested;
+    if (whole) poison(output, 0);
+  }
+}
+
 void Stream::raise_pending() {
   std::unique_ptr<LateError> error;
   {

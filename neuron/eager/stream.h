@@ -54,6 +54,8 @@ class Stream {
   bool poisoned(const Command& command) const;
   // The command is not run because an input is poisoned: its outputs become poisoned by the same failure.
   void skip(const Command& command);
+  // What the command wrote is good again.
+  void succeed(const Command& command);
 
   // Raises and clears the first pending late error.
   void raise_pending();
