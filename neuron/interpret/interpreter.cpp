@@ -32,10 +32,26 @@ void evaluate_operation(const Invocation& call) {
       return evaluate_convert(call);
     case Opcode::Compare:
       return evaluate_compare(call);
+    case Opcode::DynamicSlice:
+      return evaluate_dynamic_slice(call);
+    case Opcode::DynamicUpdateSlice:
+      return evaluate_dynamic_update_slice(call);
     case Opcode::Reduce:
       return evaluate_reduce(call);
     case Opcode::ReduceWindow:
       return evaluate_reduce_window(call);
+    case Opcode::DotGeneral:
+      return evaluate_dot_general(call);
+    case Opcode::Convolution:
+      return evaluate_convolution(call);
+    case Opcode::Gather:
+      return evaluate_gather(call);
+    case Opcode::Scatter:
+      return evaluate_scatter(call);
+    case Opcode::Sort:
+      return evaluate_sort(call);
+    case Opcode::RngBitGenerator:
+      return evaluate_rng_bit_generator(call);
     case Opcode::Composite:
       return evaluate_composite(call);
     default:
@@ -146,6 +162,24 @@ void narrow(Buffer&& wide, Buffer& result) {
 
 void unsupported(const Invocation& call, DType dtype) {
   fail(ErrorKind::Internal, "{} is not defined for {}", ir::op_info(call.operation.opcode).mnemonic, dtype_name(dtype));
+}
+
+Buffer element_of(const Buffer& buffer, int64_t index) {
+  Buffer element(buffer.dtype, {});
+  size_t size = dtype_size(buffer.dtype);
+  std::copy_n(buffer.bytes.data() + index * size, size, element.bytes.data());
+  return element;
+}
+
+void set_element(Buffer& buffer, int64_t index, const Buffer& element) {
+  std::copy(element.bytes.begin(), element.bytes.end(), buffer.bytes.data() + index * dtype_size(buffer.dtype));
+}
+
+void accumulate(const ir::Graph& body, std::vector<Buffer>& accumulators, std::vector<Buffer> elements,
+                std::span<const int64_t> symbol_sizes) {
+  std::vector<Buffer> arguments = std::move(accumulators);
+  for (Buffer& element : elements) arguments.push_back(std::move(element));
+  accumulators = evaluate(body, arguments, symbol_sizes);
 }
 
 int64_t product(const Dims& sizes) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "neuron/base/error.h"
 #include "neuron/interpret/interpreter.h"
@@ -115,6 +116,13 @@ class Position {
   Dims sizes_;
   Dims index_;
 };
+
+// One element as a buffer of rank 0, the operand form of regions; and back.
+Buffer element_of(const Buffer& buffer, int64_t index);
+void set_element(Buffer& buffer, int64_t index, const Buffer& element);
+// `body` applied to (accumulators…, elements…), all of rank 0; its results become the accumulators.
+void accumulate(const ir::Graph& body, std::vector<Buffer>& accumulators, std::vector<Buffer> elements,
+                std::span<const int64_t> symbol_sizes);
 
 int64_t product(const Dims& sizes);
 // Strides of a dense row-major tensor, in elements.

@@ -1,4 +1,4 @@
-// reduce and reduce_window. The order of a reduction with a simple reducer is the one of docs/numerics.md, so that the
+// reduce. The order of a reduction with a simple reducer is the one of docs/numerics.md, so that the
 // result is bitwise the generated kernel's; other reducers take the elements one by one in row-major order.
 #include <algorithm>
 #include <array>
@@ -121,25 +121,6 @@ bool reduce_simple(const Invocation& call, const std::vector<int64_t>& dimension
   return known;
 }
 
-Buffer element_of(const Buffer& buffer, int64_t index) {
-  Buffer element(buffer.dtype, {});
-  size_t size = dtype_size(buffer.dtype);
-  std::copy_n(buffer.bytes.data() + index * size, size, element.bytes.data());
-  return element;
-}
-
-void set_element(Buffer& buffer, int64_t index, const Buffer& element) {
-  std::copy(element.bytes.begin(), element.bytes.end(), buffer.bytes.data() + index * dtype_size(buffer.dtype));
-}
-
-// (accumulators…, elements…) through the body.
-void accumulate(const ir::Graph& body, std::vector<Buffer>& accumulators, std::vector<Buffer> elements,
-                std::span<const int64_t> symbol_sizes) {
-  std::vector<Buffer> arguments = std::move(accumulators);
-  for (Buffer& element : elements) arguments.push_back(std::move(element));
-  accumulators = evaluate(body, arguments, symbol_sizes);
-}
-
 void reduce_general(const Invocation& call, const std::vector<int64_t>& dimensions) {
   size_t count = call.results.size();
   const Dims& sizes = call.operand(0).sizes;
@@ -171,39 +152,6 @@ void evaluate_reduce(const Invocation& call) {
   const auto& dimensions = call.operation.attributes.get_ints("dimensions");
   check_internal(call.operation.regions.size() == 1, "reduce: has no body");
   if (!reduce_simple(call, dimensions)) reduce_general(call, dimensions);
-}
-
-// Padding counts as elements equal to init; a window is combined in row-major order, starting from init.
-void evaluate_reduce_window(const Invocation& call) {
-  const ir::Attributes& attributes = call.operation.attributes;
-  const auto& window = attributes.get_ints("window_dimensions");
-  const auto& step = attributes.get_ints("window_strides");
-  const auto& dilation = attributes.get_ints("window_dilations");
-  const auto& padding = attributes.get_ints("padding");
-  size_t count = call.results.size();
-  const Dims& sizes = call.operand(0).sizes;
-  Dims strides = row_major_strides(sizes), extent;
-  extent.assign(window.begin(), window.end());
-  Position position(call.result().sizes);
-  for (int64_t i = 0, n = call.result().numel(); i < n; ++i, position.next()) {
-    std::vector<Buffer> accumulators;
-    for (size_t r = 0; r < count; ++r) accumulators.push_back(element_of(call.operand(count + r), 0));
-    Position within(extent);
-    for (int64_t w = 0, m = product(extent); w < m; ++w, within.next()) {
-      int64_t at = 0;
-      bool inside = true;
-      for (size_t d = 0; d < window.size(); ++d) {
-        int64_t source = position[d] * step[d] + within[d] * dilation[d] - padding[2 * d];
-        inside &= source >= 0 && source < sizes[d];
-        at += source * strides[d];
-      }
-      std::vector<Buffer> elements;
-      for (size_t r = 0; r < count; ++r)
-        elements.push_back(inside ? element_of(call.operand(r), at) : element_of(call.operand(count + r), 0));
-      accumulate(*call.operation.regions[0], accumulators, std::move(elements), call.symbol_sizes);
-    }
-    for (size_t r = 0; r < count; ++r) set_element(call.result(r), i, accumulators[r]);
-  }
 }
 
 }  // namespace neuron::interpret

@@ -8,49 +8,16 @@
 #include "neuron/base/float_formats.h"
 #include "neuron/interpret/interpreter.h"
 #include "neuron/ir/builder.h"
+#include "tests/core/interpret_testing.h"
 
 namespace neuron::interpret {
 namespace {
 
+using namespace testing;
 using ir::Builder;
 using ir::Graph;
 using ir::Opcode;
 using ir::Value;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double inf = std::numeric_limits<double>::infinity();
-
-Buffer floats(DType dtype, Dims sizes, std::vector<double> values) {
-  Buffer buffer(dtype, std::move(sizes));
-  for (size_t i = 0; i < values.size(); ++i)
-    store_from_double(dtype, values[i], buffer.bytes.data() + i * dtype_size(dtype));
-  return buffer;
-}
-
-Buffer integers(DType dtype, Dims sizes, std::vector<int64_t> values) {
-  Buffer buffer(dtype, std::move(sizes));
-  for (size_t i = 0; i < values.size(); ++i)
-    store_from_int(dtype, values[i], buffer.bytes.data() + i * dtype_size(dtype));
-  return buffer;
-}
-
-template <typename T>
-std::vector<T> values(const Buffer& buffer) {
-  EXPECT_EQ(buffer.bytes.size(), static_cast<size_t>(buffer.numel()) * sizeof(T));
-  return std::vector<T>(buffer.data<T>(), buffer.data<T>() + buffer.numel());
-}
-
-// Builds a graph over one parameter per argument and evaluates it.
-template <typename Build>
-Buffer run(std::vector<Buffer> arguments, Build build) {
-  Graph graph;
-  Builder builder(graph);
-  std::vector<Value> parameters;
-  for (const Buffer& argument : arguments) parameters.push_back(graph.add_parameter({argument.dtype, argument.sizes}));
-  Value result = build(builder, parameters);
-  graph.set_results({&result, 1});
-  return evaluate(graph, arguments, {})[0];
-}
 
 Buffer convert(Buffer x, DType dtype) {
   return run({std::move(x)}, [&](Builder& b, auto& p) { return b.convert(p[0], dtype); });
