@@ -30,9 +30,17 @@ class Expression {
 
   Expression unary(ir::Opcode opcode) const { return {*context_, builder().unary(opcode, value_)}; }
   Expression function(std::string_view name) const { return {*context_, builder().function(name, value_)}; }
-  Expression binary(ir::Opcode opcode, Expression y) const { return {*context_, builder().binary(opcode, value_, y)}; }
+  Expression binary(ir::Opcode opcode, Expression y) const {
+    return {*context_, builder().binary(opcode, like(y), y.like(*this))};
+  }
   Expression compare(ir::ComparisonDirection direction, Expression y) const {
-    return {*context_, builder().compare(direction, value_, y)};
+    return {*context_, builder().compare(direction, like(y), y.like(*this))};
+  }
+  // Of rank 0 beside a tensor: broadcast to its dimensions.
+  Expression like(Expression other) const {
+    const Dims& dims = builder().type(other).dims;
+    if (builder().type(value_).rank() != 0 || dims.empty()) return *this;
+    return {*context_, builder().broadcast_in_dim(value_, Dims(dims), {})};
   }
 
  private:
@@ -98,7 +106,8 @@ inline Expression max(Expression x, double y) { return max(x, x.same(y)); }
 inline Expression min(Expression x, double y) { return min(x, x.same(y)); }
 
 inline Expression select(Expression predicate, Expression x, Expression y) {
-  return {x.context(), x.builder().select(predicate, x, y)};
+  Expression on_true = x.like(predicate).like(y), on_false = y.like(on_true);
+  return {x.context(), x.builder().select(predicate.like(on_true), on_true, on_false)};
 }
 inline Expression select(Expression predicate, Expression x, double y) { return select(predicate, x, x.same(y)); }
 inline Expression select(Expression predicate, double x, Expression y) { return select(predicate, y.same(x), y); }
@@ -130,6 +139,8 @@ inline Expression rounded_operand(Context& context, int i) {
   ir::Value rounded = context.narrow_input(i, context.common());
   return {context, context.expand(context.builder().convert(rounded, context.compute()))};
 }
+// Input i in `dtype`, of rank 0 when it was recorded as a number.
+inline Expression number(Context& context, int i, DType dtype) { return {context, context.narrow_input(i, dtype)}; }
 // Input i as a truth value: not equal to zero.
 inline Expression truth(Context& context, int i) { return {context, context.input(i, DType::Bool)}; }
 

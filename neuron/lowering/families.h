@@ -18,9 +18,13 @@ std::span<const Rule> comparison_rules();
 std::span<const Rule> bitwise_rules();
 std::span<const Rule> mathematics_rules();
 std::span<const Rule> activation_rules();
+std::span<const Rule> activation_gradient_rules();
+std::span<const Rule> loss_rules();
 std::span<const Rule> creation_rules();
+std::span<const Rule> random_rules();
 std::span<const Rule> reduction_rules();
 std::span<const Rule> softmax_rules();
 std::span<const Rule> normalization_rules();
+std::span<const Rule> optimizer_rules();
 
 }  // namespace neuron::lowering

@@ -13,8 +13,10 @@ struct Table {
 
   Table() {
     const std::span<const Rule> families[] = {arithmetic_rules(),  comparison_rules(), bitwise_rules(),
-                                              mathematics_rules(), activation_rules(), creation_rules(),
-                                              reduction_rules(),   softmax_rules(),    normalization_rules()};
+                                              mathematics_rules(), activation_rules(), activation_gradient_rules(),
+                                              loss_rules(),        creation_rules(),   random_rules(),
+                                              reduction_rules(),   softmax_rules(),    normalization_rules(),
+                                              optimizer_rules()};
     for (std::span<const Rule> family : families)
       for (const Rule& rule : family)
         operators.push_back({rule.name, rule.kind, rule.lower, static_cast<uint32_t>(operators.size())});
