@@ -11,7 +11,7 @@ namespace {
 
 void relu(Context& c) {
   Expression x = operand(c, 0);
-  c.set_output(max(x, x.same_int(0)));
+  c.set_output(max(x.same_int(0), x));
 }
 // threshold(self, threshold, value).
 void threshold(Context& c) {

@@ -24,25 +24,8 @@ void multiply(Context& c) {
   c.set_output(c.common() == DType::Bool ? x & y : x * y);
 }
 
-// Quotient and remainder of integers, truncated, without the two cases that trap: x / 0 gives 0 with remainder 0 (CPU
-// PyTorch raises; a device that runs later cannot), and the lowest value / -1 wraps.
-struct IntegerDivision {
-  Expression quotient, remainder;
-};
-IntegerDivision divide_integers(Expression x, Expression y) {
-  Expression zero = x.same_int(0), one = x.same_int(1);
-  Expression by_zero = y == zero;
-  if (!is_signed_integer(x.dtype())) {
-    Expression divisor = select(by_zero, one, y);
-    Expression quotient = select(by_zero, zero, x / divisor);
-    return {quotient, select(by_zero, zero, x - quotient * divisor)};
-  }
-  Expression by_minus_one = y == x.same_int(-1);
-  Expression divisor = select(by_zero | by_minus_one, one, y);
-  Expression quotient = select(by_zero, zero, select(by_minus_one, -x, x / divisor));
-  return {quotient, select(by_zero, zero, x - quotient * y)};
-}
-
+// Division of integers by zero gives -1 with remainder x, as the IR defines it: CPU PyTorch raises, a device that runs
+// later cannot.
 Expression floor_divide(Expression x, Expression y) {
   if (is_float(x.dtype())) {
     // Through the remainder: the quotient of the rounded division may lie on the wrong side of an integer.
@@ -56,8 +39,9 @@ Expression floor_divide(Expression x, Expression y) {
     Expression signed_zero = select(sign_bit(ratio), -0.0, x.same(0.0));
     return select(y == 0.0, ratio, select(quotient == 0.0, signed_zero, nearest));
   }
-  auto [quotient, rest] = divide_integers(x, y);
+  Expression quotient = x / y;
   if (!is_signed_integer(x.dtype())) return quotient;
+  Expression rest = remainder(x, y);
   Expression zero = x.same_int(0);
   Expression borrow = (rest != zero) & ((rest < zero) ^ (y < zero));
   return select(borrow, quotient - x.same_int(1), quotient);
@@ -70,7 +54,7 @@ void divide(Context& c) {
     case RoundingMode::None:
       return c.set_output(x / y);
     case RoundingMode::Trunc:
-      return c.set_output(is_float(x.dtype()) ? trunc(x / y) : divide_integers(x, y).quotient);
+      return c.set_output(is_float(x.dtype()) ? trunc(x / y) : x / y);
     case RoundingMode::Floor:
       return c.set_output(floor_divide(x, y));
   }
@@ -80,23 +64,15 @@ void floor_divide_rule(Context& c) { c.set_output(floor_divide(operand(c, 0), op
 // Sign of the divisor.
 void floored_remainder(Context& c) {
   Expression x = operand(c, 0), y = operand(c, 1);
-  if (is_float(x.dtype())) {
-    Expression rest = remainder(x, y);
-    Expression borrow = (rest != 0.0) & ((y < 0.0) ^ (rest < 0.0));
-    return c.set_output(select(borrow, rest + y, rest));
-  }
-  Expression rest = divide_integers(x, y).remainder;
-  if (!is_signed_integer(x.dtype())) return c.set_output(rest);
+  Expression rest = remainder(x, y);
+  if (is_unsigned_integer(x.dtype())) return c.set_output(rest);
   Expression zero = x.same_int(0);
   Expression borrow = (rest != zero) & ((rest < zero) ^ (y < zero));
   c.set_output(select(borrow, rest + y, rest));
 }
 
 // Sign of the dividend.
-void truncated_remainder(Context& c) {
-  Expression x = operand(c, 0), y = operand(c, 1);
-  c.set_output(is_float(x.dtype()) ? remainder(x, y) : divide_integers(x, y).remainder);
-}
+void truncated_remainder(Context& c) { c.set_output(remainder(operand(c, 0), operand(c, 1))); }
 
 void absolute(Context& c) {
   Expression x = operand(c, 0);
@@ -114,8 +90,9 @@ void sign(Context& c) {
   c.set_output(select(x < zero, x.same_int(-1), positive));
 }
 
-void maximum(Context& c) { c.set_output(max(rounded_operand(c, 0), rounded_operand(c, 1))); }
-void minimum(Context& c) { c.set_output(min(rounded_operand(c, 0), rounded_operand(c, 1))); }
+// Of equal operands (zeros of either sign) the IR takes the second, PyTorch the first.
+void maximum(Context& c) { c.set_output(max(rounded_operand(c, 1), rounded_operand(c, 0))); }
+void minimum(Context& c) { c.set_output(min(rounded_operand(c, 1), rounded_operand(c, 0))); }
 
 // fmax and fmin prefer a number to a NaN.
 Expression prefer_number(Expression x, Expression y, Expression extreme) {

@@ -17,31 +17,12 @@ void bitwise_or(Context& c) { c.set_output(operand(c, 0) | operand(c, 1)); }
 void bitwise_xor(Context& c) { c.set_output(operand(c, 0) ^ operand(c, 1)); }
 void bitwise_not(Context& c) { c.set_output(!operand(c, 0)); }
 
-// A shift by a negative count, or by the width or more, shifts everything out: 0, or the sign to the right.
-struct Shift {
-  Expression x, count, out_of_range;
-};
-Shift shift_operands(Context& c) {
-  Expression x = operand(c, 0), count = operand(c, 1);
-  int bits = static_cast<int>(dtype_size(x.dtype())) * 8;
-  Expression out_of_range = count >= count.same_int(bits);
-  if (is_signed_integer(x.dtype())) out_of_range = out_of_range | (count < count.same_int(0));
-  return {x, count, out_of_range};
-}
-void shift_left(Context& c) {
-  auto [x, count, out_of_range] = shift_operands(c);
-  Expression safe = select(out_of_range, count.same_int(0), count);
-  c.set_output(select(out_of_range, x.same_int(0), x.binary(ir::Opcode::ShiftLeft, safe)));
-}
+// A count outside [0, width) shifts everything out: 0, or the sign to the right. That is the IR's own rule.
+void shift_left(Context& c) { c.set_output(operand(c, 0).binary(ir::Opcode::ShiftLeft, operand(c, 1))); }
 void shift_right(Context& c) {
-  auto [x, count, out_of_range] = shift_operands(c);
-  if (is_signed_integer(x.dtype())) {
-    int bits = static_cast<int>(dtype_size(x.dtype())) * 8;
-    Expression safe = select(out_of_range, count.same_int(bits - 1), count);
-    return c.set_output(x.binary(ir::Opcode::ShiftRightArithmetic, safe));
-  }
-  Expression safe = select(out_of_range, count.same_int(0), count);
-  c.set_output(select(out_of_range, x.same_int(0), x.binary(ir::Opcode::ShiftRightLogical, safe)));
+  Expression x = operand(c, 0);
+  bool arithmetic = is_signed_integer(x.dtype());
+  c.set_output(x.binary(arithmetic ? ir::Opcode::ShiftRightArithmetic : ir::Opcode::ShiftRightLogical, operand(c, 1)));
 }
 
 }  // namespace

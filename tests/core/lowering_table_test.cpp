@@ -26,7 +26,8 @@ TEST(Context, BroadcastsNumbersAndRoundsOnceToTheNarrowDtype) {
   Context context(builder, space, -1, inputs, {}, DType::BFloat16, outputs);
   find_operator("mul")->lower(context);
   std::string opcodes;
-  for (const ir::Operation& operation : graph.operations()) opcodes += std::string(op_info(operation.opcode).mnemonic) + " ";
+  for (const ir::Operation& operation : graph.operations())
+    opcodes += std::string(op_info(operation.opcode).mnemonic) + " ";
   EXPECT_EQ(opcodes, "convert convert broadcast_in_dim multiply convert ");
   EXPECT_EQ(to_string(graph.type(context.results()[0])), "tensor<?xbf16>");
 }
