@@ -6,7 +6,10 @@ Importing starts no thread and touches no device.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
+
+_SUBMODULES = ("amp", "compat", "neuron", "testing")
 
 
 def _autoload() -> None:
@@ -18,19 +21,17 @@ def _autoload() -> None:
 
 def __getattr__(name: str) -> Any:
     # Everything public lives in submodules, so that importing this file while torch is half imported is harmless.
-    if name.startswith("__"):
+    if name.startswith("_"):
         raise AttributeError(f"module 'torch_neuronx' has no attribute {name!r}")
-    from torch_neuronx import _loader
-
-    _loader.load()
-    from torch_neuronx import _api
-
-    if name not in _api.__all__:
+    load = importlib.import_module("torch_neuronx._loader").load
+    load()
+    if name in _SUBMODULES:
+        return importlib.import_module(f"torch_neuronx.{name}")
+    api = importlib.import_module("torch_neuronx._api")
+    if name not in api.__all__:
         raise AttributeError(f"module 'torch_neuronx' has no attribute {name!r}")
-    return getattr(_api, name)
+    return getattr(api, name)
 
 
 def __dir__() -> list[str]:
-    from torch_neuronx import _api
-
-    return sorted(set(globals()) | set(_api.__all__))
+    return sorted({*globals(), *_SUBMODULES, *importlib.import_module("torch_neuronx._api").__all__})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from torch_neuronx import amp, neuron, testing
 from torch_neuronx.neuron import (
     Event,
     Stream,
@@ -39,7 +38,6 @@ from torch_neuronx.neuron import (
 __all__ = [
     "Event",
     "Stream",
-    "amp",
     "clear_op_tracking",
     "current_device",
     "current_stream",
@@ -61,7 +59,6 @@ __all__ = [
     "memory_snapshot",
     "memory_stats",
     "memory_summary",
-    "neuron",
     "reset_accumulated_memory_stats",
     "reset_eager_report",
     "reset_peak_memory_stats",
@@ -69,5 +66,4 @@ __all__ = [
     "set_stream",
     "stream",
     "synchronize",
-    "testing",
 ]
