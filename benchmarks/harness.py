@@ -1,0 +1,139 @@
+"""Measures the neuron device against CPU eager: in one process, pinned to one core, in turns.
+
+Each case is set up on both devices with the same numbers. A measurement runs it `count` times, keeps every result until the
+device has finished, and reads a checksum afterwards, which must agree. Two times are taken, both of the CPU clock, so that
+other work on the machine does not count: `host`, of the calling thread alone until the last call has returned, and
+`total`, of all threads of the process until the results are there. The best of several rounds counts.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+Step = Callable[[], "Tensor | Sequence[Tensor]"]
+
+
+@dataclass
+class Case:
+    """`setup(device)` returns a step; a step returns what it computed. `count` steps make a measurement."""
+
+    name: str
+    setup: Callable[[str], Step]
+    count: int = 1
+    group: str = ""
+    tolerance: float = 1e-3  # of the checksum, relative; infinity for a training step, whose numbers drift apart
+    warm_up: int = 6
+
+
+@dataclass
+class Times:
+    host: float = math.inf  # seconds per step
+    total: float = math.inf
+
+    def take(self, host: float, total: float) -> None:
+        self.host, self.total = min(self.host, host), min(self.total, total)
+
+
+@dataclass
+class Row:
+    case: Case
+    times: dict[str, Times] = field(default_factory=dict)
+    checksums: dict[str, float] = field(default_factory=dict)
+
+    def ratio(self, what: str) -> float:
+        """CPU eager's time over neuron's: above 1 neuron is faster."""
+        return getattr(self.times["cpu"], what) / max(getattr(self.times["neuron"], what), 1e-12)
+
+
+def pin_to_one_core() -> int:
+    """Pins the whole process, threads started later included; returns the core."""
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    torch.set_num_threads(1)
+    return core
+
+
+def synchronize(device: str) -> None:
+    if device == "neuron":
+        torch.neuron.synchronize()
+
+
+def checksum(results: list) -> float:
+    last = results[-1]
+    tensors = [last] if isinstance(last, Tensor) else list(last)
+    return sum(tensor.detach().double().abs().mean().item() for tensor in tensors)
+
+
+def measure(device: str, step: Step, count: int, times: Times) -> float:
+    kept = []
+    synchronize(device)
+    gc.disable()
+    host, total = time.thread_time(), time.process_time()
+    for _ in range(count):
+        kept.append(step())
+    host_end = time.thread_time()
+    synchronize(device)
+    total_end = time.process_time()
+    gc.enable()
+    times.take((host_end - host) / count, (total_end - total) / count)
+    return checksum(kept)
+
+
+def run_case(case: Case, rounds: int, devices: Sequence[str] = ("cpu", "neuron")) -> Row:
+    row = Row(case)
+    steps = {}
+    for device in devices:
+        torch.manual_seed(0)
+        steps[device] = case.setup(device)
+        row.times[device] = Times()
+        scratch = Times()
+        for _ in range(max(case.warm_up // min(case.count, 3), 2)):  # learn the sequence, compile, fill the caches
+            measure(device, steps[device], min(case.count, 3), scratch)
+        measure(device, steps[device], case.count, scratch)
+        if device == "neuron":
+            from torch_neuronx.testing import wait_for_compiles
+
+            wait_for_compiles()
+            measure(device, steps[device], case.count, scratch)
+    for _ in range(rounds):
+        for device in devices:
+            row.checksums[device] = measure(device, steps[device], case.count, row.times[device])
+    if len(devices) > 1:
+        expected, actual = row.checksums["cpu"], row.checksums["neuron"]
+        if not abs(actual - expected) <= case.tolerance * max(abs(expected), 1e-6) and math.isfinite(case.tolerance):
+            raise AssertionError(f"{case.name}: checksum {actual} on neuron, {expected} on the CPU")
+    return row
+
+
+def duration(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def verdict(ratio: float) -> str:
+    """Differences below five per cent are noise."""
+    return "=" if abs(math.log(ratio)) < 0.05 else ("faster" if ratio > 1 else "slower")
+
+
+def table(rows: list[Row]) -> str:
+    lines = [
+        "| case | neuron host | cpu host | ratio | neuron total | cpu total | ratio | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        neuron, cpu = row.times["neuron"], row.times["cpu"]
+        lines.append(
+            f"| {row.case.name} | {duration(neuron.host)} | {duration(cpu.host)} | {row.ratio('host'):.2f} | "
+            f"{duration(neuron.total)} | {duration(cpu.total)} | {row.ratio('total'):.2f} | {verdict(row.ratio('total'))} |"
+        )
+    return "\n".join(lines)
