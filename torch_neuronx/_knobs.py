@@ -61,4 +61,4 @@ def register() -> None:
     name = "torch.backends.neuron"
     knobs = _NeuronKnobs(name, __doc__)
     sys.modules[name] = knobs
-    torch.backends.neuron = knobs
+    torch.backends.neuron = knobs  # type: ignore[attr-defined]

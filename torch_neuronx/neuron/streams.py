@@ -35,7 +35,7 @@ class Stream(torch.Stream):
     @property
     def neuron_stream(self) -> int:
         """The address of the runtime's stream, for foreign code."""
-        return self.native_handle
+        return self.native_handle  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"torch.neuron.Stream(device={self.device}, stream_id={self.stream_id})"
@@ -69,7 +69,7 @@ def default_stream(device: Any = None) -> Stream:
 
 
 def _device_type_number() -> int:
-    return int(torch._C._autograd.DeviceType.PrivateUse1)
+    return int(torch._C._autograd.DeviceType.PrivateUse1)  # type: ignore[call-overload]
 
 
 def set_stream(stream: torch.Stream | None) -> None:
