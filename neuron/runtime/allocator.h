@@ -1,5 +1,5 @@
-// The caching segment allocator: takes large segments from the driver, hands out blocks, keeps freed blocks for reuse in the
-// order of the stream they belong to. Thread-safe; never takes the GIL, never waits for one; free() is O(1).
+// The caching segment allocator: takes large segments from the driver, hands out blocks, keeps freed blocks for reuse
+// in the order of the stream they belong to. Thread-safe; never takes the GIL, never waits for one; free() is O(1).
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ class TaskQueue final : public Queue {
  public:
   explicit TaskQueue(Executor& executor) : executor_(executor) {}
 
-  uint64_t submit(std::unique_ptr<Task> task) override;
+  uint64_t submit(std::unique_ptr<Task> task, bool caller_waits) override;
   uint64_t run(std::unique_ptr<Task> task) override;
   uint64_t submitted() const override { return submitted_.load(std::memory_order_acquire); }
   uint64_t completed() const override { return completed_.load(std::memory_order_acquire); }
@@ -239,7 +239,9 @@ void Executor::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-uint64_t TaskQueue::submit(std::unique_ptr<Task> task) { return executor_.submit(*this, std::move(task), true); }
+uint64_t TaskQueue::submit(std::unique_ptr<Task> task, bool caller_waits) {
+  return executor_.submit(*this, std::move(task), !caller_waits);
+}
 
 uint64_t TaskQueue::run(std::unique_ptr<Task> task) {
   const uint64_t sequence = executor_.submit(*this, std::move(task), false);

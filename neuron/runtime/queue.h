@@ -26,8 +26,10 @@ class Queue {
  public:
   virtual ~Queue() = default;
   // Any thread. Returns the sequence number of the task: 1, 2, 3 … per queue.
-  virtual uint64_t submit(std::unique_ptr<Task> task) = 0;
-  // submit() and wait() in one: the executor is not woken for it, so this is the cheap way to run something at once.
+  // A caller that waits right after says so: then the executor is not woken, and the waiting thread runs the task
+  // itself.
+  virtual uint64_t submit(std::unique_ptr<Task> task, bool caller_waits = false) = 0;
+  // submit() and wait() in one.
   virtual uint64_t run(std::unique_ptr<Task> task) = 0;
   virtual uint64_t submitted() const = 0;
   virtual uint64_t completed() const = 0;
