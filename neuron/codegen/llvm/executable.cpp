@@ -1,0 +1,153 @@
+#include "neuron/codegen/llvm/executable.h"
+
+#include <llvm/Config/llvm-config.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "neuron/base/error.h"
+#include "neuron/base/hash.h"
+#include "neuron/base/thread_pool.h"
+
+namespace neuron::codegen {
+
+namespace {
+
+// Raise when generated code or its calling convention changes.
+constexpr int kRevision = 1;
+constexpr uint64_t kMagic = 0x31304e4b4e52554eull;
+// Work worth a second thread, in vector additions per lane: about 20 microseconds.
+constexpr int64_t kPartCost = 1 << 19;
+// Columns of one unit of a long row: whole blocks of any width.
+constexpr int64_t kColumnBlock = 4096;
+
+struct Header {
+  uint64_t magic;
+  uint64_t build;     // hash of generator_build_id()
+  uint64_t checksum;  // of facts and object
+  uint64_t object_size;
+  KernelFacts facts;
+};
+
+uint64_t checksum(const KernelFacts& facts, std::string_view object) {
+  uint64_t seed = hash_bytes(object.data(), object.size());
+  for (uint64_t fact : {static_cast<uint64_t>(facts.rank), static_cast<uint64_t>(facts.reduction),
+                        static_cast<uint64_t>(facts.target), static_cast<uint64_t>(facts.scratch_rows),
+                        static_cast<uint64_t>(facts.cost)}) {
+    seed = hash_combine(seed, fact);
+  }
+  return seed;
+}
+
+// Memory of a thread for scratch rows, kept from call to call.
+void* thread_scratch(size_t bytes) {
+  struct Kept {
+    std::unique_ptr<std::byte[]> bytes;
+    size_t size = 0;
+  };
+  thread_local Kept kept;
+  if (kept.size < bytes) {
+    kept.bytes.reset(new std::byte[bytes + 64]);
+    kept.size = bytes;
+  }
+  auto address = reinterpret_cast<uintptr_t>(kept.bytes.get());
+  return reinterpret_cast<void*>((address + 63) & ~uintptr_t{63});
+}
+
+int64_t product(const int64_t* sizes, int count) {
+  int64_t result = 1;
+  for (int i = 0; i < count; ++i) result *= sizes[i];
+  return result;
+}
+
+}  // namespace
+
+std::string generator_build_id() { return fmt::format("llvm-{}+generator-{}", LLVM_VERSION_STRING, kRevision); }
+
+KernelFacts facts_of(const Plan& plan, HostTarget target) {
+  KernelFacts facts;
+  facts.rank = static_cast<uint8_t>(plan.spec().rank);
+  facts.reduction = plan.spec().reduction;
+  facts.target = target;
+  facts.scratch_rows = static_cast<uint8_t>(plan.scratch().size());
+  facts.cost = std::max(1, plan.cost());
+  return facts;
+}
+
+HostExecutable::HostExecutable(const KernelFacts& facts, std::string object)
+    : facts_(facts), object_(std::move(object)), code_(object_), kernel_(code_.kernel()) {}
+
+void HostExecutable::run(const RegionArguments& arguments) const {
+  const int outer = facts_.rank - 1;
+  const int64_t rows = product(arguments.sizes, outer), columns = arguments.sizes[outer];
+  if (facts_.reduction == Reduction::None) {
+    run_elements(arguments, rows, columns);
+  } else {
+    run_rows(arguments, rows, columns);
+  }
+}
+
+void HostExecutable::run_elements(const RegionArguments& arguments, int64_t rows, int64_t columns) const {
+  const int64_t elements = rows * columns;
+  if (elements == 0) return;
+  if (arguments.threads <= 1 || elements * facts_.cost < 2 * kPartCost) {
+    kernel_(&arguments, nullptr, 0, rows, 0, columns);
+    return;
+  }
+  const int64_t blocks = (columns + kColumnBlock - 1) / kColumnBlock;
+  const int64_t unit = std::min(columns, kColumnBlock) * facts_.cost;
+  parallel_for(arguments.threads, rows * blocks, std::max<int64_t>(1, kPartCost / unit), [&](int64_t begin, int64_t end) {
+    if (blocks == 1) return kernel_(&arguments, nullptr, begin, end, 0, columns);
+    while (begin < end) {
+      const int64_t row = begin / blocks, first = begin % blocks, last = std::min(blocks, first + (end - begin));
+      kernel_(&arguments, nullptr, row, row + 1, first * kColumnBlock, std::min(columns, last * kColumnBlock));
+      begin += last - first;
+    }
+  });
+}
+
+void HostExecutable::run_rows(const RegionArguments& arguments, int64_t rows, int64_t columns) const {
+  if (rows == 0) return;
+  const size_t scratch = static_cast<size_t>(facts_.scratch_rows) * static_cast<size_t>(scratch_row_bytes(columns));
+  const int64_t row_cost = std::max<int64_t>(1, columns * facts_.cost);
+  auto part = [&](int64_t begin, int64_t end) {
+    kernel_(&arguments, scratch > 0 ? thread_scratch(scratch) : nullptr, begin, end, 0, columns);
+  };
+  if (arguments.threads <= 1 || rows * row_cost < 2 * kPartCost) return part(0, rows);
+  parallel_for(arguments.threads, rows, std::max<int64_t>(1, kPartCost / row_cost), part);
+}
+
+std::string HostExecutable::serialize() const {
+  Header header{};
+  header.magic = kMagic;
+  header.build = hash_text(generator_build_id());
+  header.checksum = checksum(facts_, object_);
+  header.object_size = object_.size();
+  header.facts = facts_;
+  std::string bytes(sizeof header, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes + object_;
+}
+
+std::shared_ptr<const Executable> HostExecutable::deserialize(const std::string& bytes, HostTarget target) {
+  Header header{};
+  if (bytes.size() < sizeof header) fail(ErrorKind::Runtime, "a cached kernel has {} bytes, fewer than its header", bytes.size());
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kMagic) fail(ErrorKind::Runtime, "these {} bytes are not a cached kernel", bytes.size());
+  if (header.build != hash_text(generator_build_id())) {
+    fail(ErrorKind::Runtime, "a cached kernel is of another build than {}", generator_build_id());
+  }
+  std::string object = bytes.substr(sizeof header);
+  if (object.size() != header.object_size || checksum(header.facts, object) != header.checksum) {
+    fail(ErrorKind::Runtime, "a cached kernel is damaged: {} bytes of code where {} were written, or a wrong checksum",
+         object.size(), header.object_size);
+  }
+  if (header.facts.target != target) {
+    fail(ErrorKind::Runtime, "a cached kernel is for {}, this process generates for {}", host_target_name(header.facts.target),
+         host_target_name(target));
+  }
+  return std::make_shared<HostExecutable>(header.facts, std::move(object));
+}
+
+}  // namespace neuron::codegen

@@ -1,0 +1,46 @@
+// A loaded kernel with the facts that run() and the disk cache need.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "neuron/codegen/llvm/loaded_code.h"
+#include "neuron/codegen/llvm/plan.h"
+#include "neuron/codegen/region.h"
+
+namespace neuron::codegen {
+
+// Plain data, written into the disk cache as it is.
+struct KernelFacts {
+  uint8_t rank = 1;
+  Reduction reduction = Reduction::None;
+  HostTarget target = HostTarget::Avx2;
+  uint8_t scratch_rows = 0;
+  int32_t cost = 1;  // per element, in vector additions
+};
+
+KernelFacts facts_of(const Plan& plan, HostTarget target);
+
+class HostExecutable final : public Executable {
+ public:
+  HostExecutable(const KernelFacts& facts, std::string object);
+
+  void run(const RegionArguments& arguments) const override;
+  std::string serialize() const override;
+  // Throws Error(Runtime) when the bytes are damaged or of another target or build.
+  static std::shared_ptr<const Executable> deserialize(const std::string& bytes, HostTarget target);
+
+ private:
+  void run_rows(const RegionArguments& arguments, int64_t rows, int64_t columns) const;
+  void run_elements(const RegionArguments& arguments, int64_t rows, int64_t columns) const;
+
+  KernelFacts facts_;
+  std::string object_;
+  LoadedCode code_;
+  KernelFunction kernel_;
+};
+
+// LLVM's version and the revision of the generator.
+std::string generator_build_id();
+
+}  // namespace neuron::codegen

@@ -1,0 +1,41 @@
+// The LLVM values of a region's graph values while a kernel is emitted: uniform ones as a scalar and its splat, element ones
+// as `parts` vectors that live for one loop body.
+#pragma once
+
+#include <vector>
+
+#include "neuron/codegen/llvm/lanes.h"
+#include "neuron/codegen/llvm/plan.h"
+
+namespace neuron::codegen {
+
+class Values {
+ public:
+  Values(const Plan& plan, llvm::IRBuilder<>& builder, int width);
+
+  int width() const { return width_; }
+  // Sets a value that is equal for all lanes.
+  void set_uniform(ir::Value value, llvm::Value* scalar);
+  llvm::Value* uniform(ir::Value value) const;
+
+  // Starts a loop body of `parts` vectors: forgets all element values.
+  void begin_body(int parts);
+  void set(ir::Value value, int part, llvm::Value* lanes) { elements_[part][value.id] = lanes; }
+  // The lanes of part `part`: an element value or the splat of a uniform one.
+  llvm::Value* get(ir::Value value, int part) const;
+
+  // Emits operation `index` in scalar form, or for one part.
+  void emit_uniform(int index);
+  void emit(int index, int part);
+
+ private:
+  ir::Value source(ir::Value value) const;
+
+  const Plan& plan_;
+  llvm::IRBuilder<>& builder_;
+  int width_;
+  std::vector<llvm::Value*> uniforms_, splats_;
+  std::vector<std::vector<llvm::Value*>> elements_;
+};
+
+}  // namespace neuron::codegen
