@@ -22,7 +22,8 @@ bool processor_has_avx512() {
 
 HostTarget detect() {
   if (!processor_has_avx2()) {
-    fail(ErrorKind::Runtime, "the host device needs a processor with AVX2, FMA and F16C (x86-64-v3); this one lacks them");
+    fail(ErrorKind::Runtime,
+         "the host device needs a processor with AVX2, FMA and F16C (x86-64-v3); this one lacks them");
   }
   const char* wanted = std::getenv("TORCH_NEURONX_HOST_TARGET");
   if (wanted == nullptr || *wanted == '\0') return processor_has_avx512() ? HostTarget::Avx512 : HostTarget::Avx2;
@@ -31,7 +32,8 @@ HostTarget detect() {
     fail(ErrorKind::Runtime, "TORCH_NEURONX_HOST_TARGET is '{}'; allowed are 'avx2' and 'avx512'", wanted);
   }
   if (!processor_has_avx512()) {
-    fail(ErrorKind::Runtime, "TORCH_NEURONX_HOST_TARGET is 'avx512', which this processor does not have (F, BW, DQ, VL, CD)");
+    fail(ErrorKind::Runtime,
+         "TORCH_NEURONX_HOST_TARGET is 'avx512', which this processor does not have (F, BW, DQ, VL, CD)");
   }
   return HostTarget::Avx512;
 }

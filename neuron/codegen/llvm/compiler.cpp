@@ -15,7 +15,9 @@ std::string generate(const Plan& plan, HostTarget target, MachineOutput output) 
 class LlvmCompiler final : public HostCompiler {
  public:
   std::shared_ptr<const Executable> compile(const RegionSpec& spec) override {
-    const HostTarget target = detected_host_target();
+    return compile_for(spec, detected_host_target());
+  }
+  std::shared_ptr<const Executable> compile_for(const RegionSpec& spec, HostTarget target) override {
     Plan plan(spec);
     return std::make_shared<HostExecutable>(facts_of(plan, target), generate(plan, target, MachineOutput::Object));
   }

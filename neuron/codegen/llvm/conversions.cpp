@@ -74,29 +74,39 @@ Value* emit_widen(const Lanes& lanes, Value* x, DType from) {
     return b.CreateFPExt(b.CreateBitCast(half_bits, lanes.of(b.getHalfTy())), lanes.f32());
   };
   switch (from) {
-    case DType::BFloat16: return lanes.from_bits(b.CreateShl(b.CreateZExt(x, lanes.i32()), 16));
-    case DType::Float16: return from_half(x);
+    case DType::BFloat16:
+      return lanes.from_bits(b.CreateShl(b.CreateZExt(x, lanes.i32()), 16));
+    case DType::Float16:
+      return from_half(x);
     // The upper byte of a float16 is a float8_e5m2.
-    case DType::Float8E5M2: return from_half(b.CreateShl(b.CreateZExt(x, lanes.integer(16)), 8));
-    case DType::Float8E4M3FN: return widen_float8_e4m3fn(lanes, x);
-    default: return x;
+    case DType::Float8E5M2:
+      return from_half(b.CreateShl(b.CreateZExt(x, lanes.integer(16)), 8));
+    case DType::Float8E4M3FN:
+      return widen_float8_e4m3fn(lanes, x);
+    default:
+      return x;
   }
 }
 
 Value* emit_narrow(const Lanes& lanes, Value* x, DType to) {
   auto& b = lanes.builder();
   switch (to) {
-    case DType::BFloat16: return narrow_bfloat16(lanes, x);
-    case DType::Float16: return b.CreateBitCast(b.CreateFPTrunc(x, lanes.of(b.getHalfTy())), lanes.integer(16));
+    case DType::BFloat16:
+      return narrow_bfloat16(lanes, x);
+    case DType::Float16:
+      return b.CreateBitCast(b.CreateFPTrunc(x, lanes.of(b.getHalfTy())), lanes.integer(16));
     case DType::Float8E5M2:
-    case DType::Float8E4M3FN: return narrow_float8(lanes, x, to);
-    default: return x;
+    case DType::Float8E4M3FN:
+      return narrow_float8(lanes, x, to);
+    default:
+      return x;
   }
 }
 
 Value* emit_float_to_integer(const Lanes& lanes, Value* x, DType to) {
   auto& b = lanes.builder();
-  // Unsigned values of the upper half are converted after subtracting it, by the same signed instruction on every target.
+  // Unsigned values of the upper half are converted after subtracting it, by the same signed instruction on every
+  // target.
   auto unsigned_of = [&](llvm::Type* type, double half, int64_t top) -> Value* {
     Value* large = b.CreateFCmpOGE(x, lanes.number(x, half));
     Value* reduced = b.CreateFSub(x, lanes.select(large, lanes.number(x, half), lanes.number(x, 0)));
@@ -105,13 +115,19 @@ Value* emit_float_to_integer(const Lanes& lanes, Value* x, DType to) {
   };
   const bool from_double = x->getType()->getScalarSizeInBits() == 64;
   switch (to) {
-    case DType::Int64: return b.CreateFPToSI(x, lanes.i64());
-    case DType::UInt64: return unsigned_of(lanes.i64(), std::ldexp(1.0, 63), std::numeric_limits<int64_t>::min());
-    case DType::Int32: return b.CreateFPToSI(x, lanes.i32());
-    case DType::UInt32: return unsigned_of(lanes.i32(), std::ldexp(1.0, 31), std::numeric_limits<int32_t>::min());
+    case DType::Int64:
+      return b.CreateFPToSI(x, lanes.i64());
+    case DType::UInt64:
+      return unsigned_of(lanes.i64(), std::ldexp(1.0, 63), std::numeric_limits<int64_t>::min());
+    case DType::Int32:
+      return b.CreateFPToSI(x, lanes.i32());
+    case DType::UInt32:
+      return unsigned_of(lanes.i32(), std::ldexp(1.0, 31), std::numeric_limits<int32_t>::min());
     // By way of 64 bits; from float32 the low byte of anything beyond 31 bits is 0 either way.
-    case DType::UInt8: return b.CreateTrunc(b.CreateFPToSI(x, from_double ? lanes.i64() : lanes.i32()), lanes.integer(8));
-    default: return b.CreateTrunc(b.CreateFPToSI(x, lanes.i32()), lanes.of(to));
+    case DType::UInt8:
+      return b.CreateTrunc(b.CreateFPToSI(x, from_double ? lanes.i64() : lanes.i32()), lanes.integer(8));
+    default:
+      return b.CreateTrunc(b.CreateFPToSI(x, lanes.i32()), lanes.of(to));
   }
 }
 

@@ -1,5 +1,5 @@
-// Conversions between dtypes, exactly as neuron/interpret defines them: one rounding, to nearest even; float to integer as
-// x86 converts (out of range and NaN give the smallest integer).
+// Conversions between dtypes, exactly as neuron/interpret defines them: one rounding, to nearest even; float to integer
+// as x86 converts (out of range and NaN give the smallest integer).
 #pragma once
 
 #include "neuron/codegen/llvm/lanes.h"

@@ -22,20 +22,29 @@ using llvm::Value;
 Value* unary_float(const Lanes& lanes, Opcode opcode, DType dtype, Value* x) {
   auto& b = lanes.builder();
   switch (opcode) {
-    case Opcode::Abs: return lanes.absolute(x);
-    case Opcode::Ceil: return lanes.unary(llvm::Intrinsic::ceil, x);
-    case Opcode::Floor: return lanes.unary(llvm::Intrinsic::floor, x);
-    case Opcode::Negate: return b.CreateFNeg(x);
-    case Opcode::Real: return x;
-    case Opcode::Imag: return lanes.number(x, 0);
-    case Opcode::RoundNearestEven: return lanes.unary(llvm::Intrinsic::roundeven, x);
+    case Opcode::Abs:
+      return lanes.absolute(x);
+    case Opcode::Ceil:
+      return lanes.unary(llvm::Intrinsic::ceil, x);
+    case Opcode::Floor:
+      return lanes.unary(llvm::Intrinsic::floor, x);
+    case Opcode::Negate:
+      return b.CreateFNeg(x);
+    case Opcode::Real:
+      return x;
+    case Opcode::Imag:
+      return lanes.number(x, 0);
+    case Opcode::RoundNearestEven:
+      return lanes.unary(llvm::Intrinsic::roundeven, x);
     case Opcode::RoundNearestAfz: {
       // The largest number below one half keeps 0.49999997 from becoming 1.
       double half = dtype == DType::Float64 ? 0x1.fffffffffffffp-2 : 0x1.fffffep-2;
       return lanes.unary(llvm::Intrinsic::trunc, b.CreateFAdd(x, lanes.copy_sign(lanes.number(x, half), x)));
     }
-    case Opcode::Sqrt: return lanes.unary(llvm::Intrinsic::sqrt, x);
-    case Opcode::Rsqrt: return b.CreateFDiv(lanes.number(x, 1), lanes.unary(llvm::Intrinsic::sqrt, x));
+    case Opcode::Sqrt:
+      return lanes.unary(llvm::Intrinsic::sqrt, x);
+    case Opcode::Rsqrt:
+      return b.CreateFDiv(lanes.number(x, 1), lanes.unary(llvm::Intrinsic::sqrt, x));
     case Opcode::Sign: {
       Value* zero = lanes.number(x, 0);
       Value* signed_one = lanes.copy_sign(lanes.number(x, 1), x);
@@ -43,7 +52,8 @@ Value* unary_float(const Lanes& lanes, Opcode opcode, DType dtype, Value* x) {
     }
     case Opcode::IsFinite:
       return b.CreateFCmpOLT(lanes.absolute(x), lanes.number(x, std::numeric_limits<double>::infinity()));
-    default: break;
+    default:
+      break;
   }
   std::string_view name = math_function_of(opcode);
   if (name.empty()) unsupported(opcode, dtype);
@@ -58,40 +68,54 @@ Value* unary_integer(const Lanes& lanes, Opcode opcode, DType dtype, Value* x) {
     case Opcode::Abs:
       if (!is_signed_integer(dtype)) return x;
       return lanes.select(b.CreateICmpSLT(x, zero), b.CreateNeg(x), x);
-    case Opcode::Negate: return b.CreateNeg(x);
-    case Opcode::Not: return b.CreateNot(x);
+    case Opcode::Negate:
+      return b.CreateNeg(x);
+    case Opcode::Not:
+      return b.CreateNot(x);
     case Opcode::CountLeadingZeros:
       if (boolean) return b.CreateNot(x);
       return b.CreateIntrinsic(llvm::Intrinsic::ctlz, {x->getType()}, {x, b.getFalse()});
-    case Opcode::PopulationCount: return boolean ? x : lanes.unary(llvm::Intrinsic::ctpop, x);
-    case Opcode::Imag: return zero;
+    case Opcode::PopulationCount:
+      return boolean ? x : lanes.unary(llvm::Intrinsic::ctpop, x);
+    case Opcode::Imag:
+      return zero;
     case Opcode::Ceil:
     case Opcode::Floor:
     case Opcode::Real:
     case Opcode::RoundNearestAfz:
-    case Opcode::RoundNearestEven: return x;
-    case Opcode::IsFinite: return lanes.splat(b.getTrue());
+    case Opcode::RoundNearestEven:
+      return x;
+    case Opcode::IsFinite:
+      return lanes.splat(b.getTrue());
     case Opcode::Sign: {
       if (boolean) return x;
       Value* positive = lanes.select(b.CreateICmpNE(x, zero), lanes.integer(x, 1), zero);
       if (!is_signed_integer(dtype)) return positive;
       return lanes.select(b.CreateICmpSLT(x, zero), lanes.integer(x, -1), positive);
     }
-    default: unsupported(opcode, dtype);
+    default:
+      unsupported(opcode, dtype);
   }
 }
 
 Value* binary_float(const Lanes& lanes, Opcode opcode, DType dtype, Value* x, Value* y) {
   auto& b = lanes.builder();
   switch (opcode) {
-    case Opcode::Add: return b.CreateFAdd(x, y);
-    case Opcode::Subtract: return b.CreateFSub(x, y);
-    case Opcode::Multiply: return b.CreateFMul(x, y);
-    case Opcode::Divide: return b.CreateFDiv(x, y);
+    case Opcode::Add:
+      return b.CreateFAdd(x, y);
+    case Opcode::Subtract:
+      return b.CreateFSub(x, y);
+    case Opcode::Multiply:
+      return b.CreateFMul(x, y);
+    case Opcode::Divide:
+      return b.CreateFDiv(x, y);
     // x when it is a NaN; otherwise what maxps and minps give: y when it is a NaN, and of equal operands y.
-    case Opcode::Maximum: return lanes.select(lanes.is_nan(x), x, lanes.select(b.CreateFCmpOGT(x, y), x, y));
-    case Opcode::Minimum: return lanes.select(lanes.is_nan(x), x, lanes.select(b.CreateFCmpOLT(x, y), x, y));
-    default: break;
+    case Opcode::Maximum:
+      return lanes.select(lanes.is_nan(x), x, lanes.select(b.CreateFCmpOGT(x, y), x, y));
+    case Opcode::Minimum:
+      return lanes.select(lanes.is_nan(x), x, lanes.select(b.CreateFCmpOLT(x, y), x, y));
+    default:
+      break;
   }
   Value* operands[] = {x, y};
   if (opcode == Opcode::Power) return emit_math(lanes, "pow", operands);
@@ -105,16 +129,22 @@ Value* binary_boolean(const Lanes& lanes, Opcode opcode, Value* x, Value* y) {
   switch (opcode) {
     case Opcode::Add:
     case Opcode::Or:
-    case Opcode::Maximum: return b.CreateOr(x, y);
+    case Opcode::Maximum:
+      return b.CreateOr(x, y);
     case Opcode::And:
     case Opcode::Multiply:
-    case Opcode::Minimum: return b.CreateAnd(x, y);
+    case Opcode::Minimum:
+      return b.CreateAnd(x, y);
     case Opcode::Xor:
-    case Opcode::Subtract: return b.CreateXor(x, y);
+    case Opcode::Subtract:
+      return b.CreateXor(x, y);
     case Opcode::Divide:
-    case Opcode::Power: return b.CreateOr(x, b.CreateNot(y));
-    case Opcode::Remainder: return b.CreateAnd(x, b.CreateNot(y));
-    default: unsupported(opcode, DType::Bool);
+    case Opcode::Power:
+      return b.CreateOr(x, b.CreateNot(y));
+    case Opcode::Remainder:
+      return b.CreateAnd(x, b.CreateNot(y));
+    default:
+      unsupported(opcode, DType::Bool);
   }
 }
 
@@ -122,21 +152,34 @@ Value* binary_integer(const Lanes& lanes, Opcode opcode, DType dtype, Value* x, 
   auto& b = lanes.builder();
   const bool is_unsigned = is_unsigned_integer(dtype);
   switch (opcode) {
-    case Opcode::Add: return b.CreateAdd(x, y);
-    case Opcode::Subtract: return b.CreateSub(x, y);
-    case Opcode::Multiply: return b.CreateMul(x, y);
-    case Opcode::And: return b.CreateAnd(x, y);
-    case Opcode::Or: return b.CreateOr(x, y);
-    case Opcode::Xor: return b.CreateXor(x, y);
-    case Opcode::Maximum: return lanes.select(is_unsigned ? b.CreateICmpUGT(x, y) : b.CreateICmpSGT(x, y), x, y);
-    case Opcode::Minimum: return lanes.select(is_unsigned ? b.CreateICmpULT(x, y) : b.CreateICmpSLT(x, y), x, y);
-    case Opcode::Divide: return emit_integer_divide(lanes, dtype, x, y);
-    case Opcode::Remainder: return emit_integer_remainder(lanes, dtype, x, y);
-    case Opcode::Power: return emit_integer_power(lanes, dtype, x, y);
+    case Opcode::Add:
+      return b.CreateAdd(x, y);
+    case Opcode::Subtract:
+      return b.CreateSub(x, y);
+    case Opcode::Multiply:
+      return b.CreateMul(x, y);
+    case Opcode::And:
+      return b.CreateAnd(x, y);
+    case Opcode::Or:
+      return b.CreateOr(x, y);
+    case Opcode::Xor:
+      return b.CreateXor(x, y);
+    case Opcode::Maximum:
+      return lanes.select(is_unsigned ? b.CreateICmpUGT(x, y) : b.CreateICmpSGT(x, y), x, y);
+    case Opcode::Minimum:
+      return lanes.select(is_unsigned ? b.CreateICmpULT(x, y) : b.CreateICmpSLT(x, y), x, y);
+    case Opcode::Divide:
+      return emit_integer_divide(lanes, dtype, x, y);
+    case Opcode::Remainder:
+      return emit_integer_remainder(lanes, dtype, x, y);
+    case Opcode::Power:
+      return emit_integer_power(lanes, dtype, x, y);
     case Opcode::ShiftLeft:
     case Opcode::ShiftRightArithmetic:
-    case Opcode::ShiftRightLogical: return emit_shift(lanes, opcode, x, y);
-    default: unsupported(opcode, dtype);
+    case Opcode::ShiftRightLogical:
+      return emit_shift(lanes, opcode, x, y);
+    default:
+      unsupported(opcode, dtype);
   }
 }
 
@@ -203,7 +246,8 @@ Value* emit_wide(const Lanes& lanes, const ir::Operation& operation, DType dtype
       Value* raised = emit_binary(lanes, Opcode::Maximum, dtype, x[1], x[0]);
       return emit_binary(lanes, Opcode::Minimum, dtype, raised, x[2]);
     }
-    default: break;
+    default:
+      break;
   }
   std::string_view name = opcode == Opcode::Composite ? function_name(operation) : std::string_view();
   if (name.empty()) unsupported(opcode, dtype);
@@ -225,10 +269,14 @@ Value* emit_operation(const Lanes& lanes, const ir::Graph& graph, const ir::Oper
                       std::span<Value* const> operands) {
   const DType from = graph.type(operation.operands[0]).dtype, to = graph.type(operation.results[0]).dtype;
   switch (operation.opcode) {
-    case Opcode::Convert: return emit_convert(lanes, operands[0], from, to);
-    case Opcode::BitcastConvert: return bitcast(lanes, operands[0], from, to);
-    case Opcode::Select: return lanes.select(operands[0], operands[1], operands[2]);
-    default: break;
+    case Opcode::Convert:
+      return emit_convert(lanes, operands[0], from, to);
+    case Opcode::BitcastConvert:
+      return bitcast(lanes, operands[0], from, to);
+    case Opcode::Select:
+      return lanes.select(operands[0], operands[1], operands[2]);
+    default:
+      break;
   }
   if (!is_reduced_float(from)) return emit_wide(lanes, operation, from, operands);
   llvm::SmallVector<Value*, 4> wide;
@@ -239,9 +287,11 @@ Value* emit_operation(const Lanes& lanes, const ir::Graph& graph, const ir::Oper
 
 llvm::Constant* literal_constant(llvm::LLVMContext& context, const ir::Literal& literal) {
   const DType dtype = literal.type.dtype;
-  check_internal(literal.is_splat(), "generated kernels take splat constants only; this one is {}", ir::to_string(literal.type));
+  check_internal(literal.is_splat(), "generated kernels take splat constants only; this one is {}",
+                 ir::to_string(literal.type));
   llvm::Type* type = Lanes::register_type(context, dtype);
-  if (dtype == DType::Float32 || dtype == DType::Float64) return llvm::ConstantFP::get(type, ir::literal_double(literal));
+  if (dtype == DType::Float32 || dtype == DType::Float64)
+    return llvm::ConstantFP::get(type, ir::literal_double(literal));
   uint64_t bits = 0;
   for (size_t i = 0; i < dtype_size(dtype); ++i) bits |= static_cast<uint64_t>(literal.bytes[i]) << (8 * i);
   return llvm::ConstantInt::get(type, dtype == DType::Bool ? bits != 0 : bits);
@@ -249,7 +299,8 @@ llvm::Constant* literal_constant(llvm::LLVMContext& context, const ir::Literal& 
 
 llvm::Constant* reducer_identity(llvm::LLVMContext& context, Opcode reducer, DType dtype) {
   llvm::Type* type = Lanes::register_type(context, dtype);
-  check_internal(!is_reduced_float(dtype), "a reduction accumulates in {}; narrow floats are converted first", dtype_name(dtype));
+  check_internal(!is_reduced_float(dtype), "a reduction accumulates in {}; narrow floats are converted first",
+                 dtype_name(dtype));
   const bool low = reducer == Opcode::Maximum;
   const bool extreme = low || reducer == Opcode::Minimum;
   if (is_float(dtype)) {
@@ -257,7 +308,9 @@ llvm::Constant* reducer_identity(llvm::LLVMContext& context, Opcode reducer, DTy
     return llvm::ConstantFP::get(type, reducer == Opcode::Multiply ? 1.0 : 0.0);
   }
   const unsigned bits = type->getIntegerBitWidth();
-  if (dtype == DType::Bool) return llvm::ConstantInt::get(type, reducer == Opcode::Minimum || reducer == Opcode::And || reducer == Opcode::Multiply);
+  if (dtype == DType::Bool)
+    return llvm::ConstantInt::get(type,
+                                  reducer == Opcode::Minimum || reducer == Opcode::And || reducer == Opcode::Multiply);
   if (extreme) {
     const bool is_unsigned = is_unsigned_integer(dtype);
     llvm::APInt value = low ? (is_unsigned ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits))
@@ -272,8 +325,10 @@ bool is_elementwise(const ir::Operation& operation) {
   switch (ir::op_info(operation.opcode).category) {
     case ir::OpCategory::Unary:
     case ir::OpCategory::Binary:
-    case ir::OpCategory::Ternary: return operation.opcode != Opcode::Complex;
-    default: return operation.opcode == Opcode::Composite && !function_name(operation).empty();
+    case ir::OpCategory::Ternary:
+      return operation.opcode != Opcode::Complex;
+    default:
+      return operation.opcode == Opcode::Composite && !function_name(operation).empty();
   }
 }
 
@@ -283,13 +338,19 @@ int operation_cost(const ir::Graph& graph, const ir::Operation& operation) {
   switch (operation.opcode) {
     case Opcode::BroadcastInDim:
     case Opcode::Constant:
-    case Opcode::Reshape: return 0;
+    case Opcode::Reshape:
+      return 0;
     case Opcode::Divide:
-    case Opcode::Sqrt: return is_integer(dtype) ? 20 : 4;
-    case Opcode::Rsqrt: return 8;
-    case Opcode::Power: return is_integer(dtype) ? 100 : math_cost("pow", compute);
-    case Opcode::Remainder: return is_integer(dtype) ? 22 : math_cost("fmod", compute);
-    case Opcode::Atan2: return math_cost("atan2", compute);
+    case Opcode::Sqrt:
+      return is_integer(dtype) ? 20 : 4;
+    case Opcode::Rsqrt:
+      return 8;
+    case Opcode::Power:
+      return is_integer(dtype) ? 100 : math_cost("pow", compute);
+    case Opcode::Remainder:
+      return is_integer(dtype) ? 22 : math_cost("fmod", compute);
+    case Opcode::Atan2:
+      return math_cost("atan2", compute);
     case Opcode::Convert: {
       const DType to = graph.type(operation.results[0]).dtype;
       const bool float8 = dtype_size(is_reduced_float(dtype) ? dtype : to) == 1 && is_float(to);
@@ -299,7 +360,8 @@ int operation_cost(const ir::Graph& graph, const ir::Operation& operation) {
       std::string_view name = function_name(operation);
       return name == "trunc" || name == "fma" ? 1 : math_cost(name, compute);
     }
-    default: break;
+    default:
+      break;
   }
   std::string_view name = math_function_of(operation.opcode);
   return name.empty() ? 1 : math_cost(name, compute);

@@ -8,8 +8,8 @@
 
 namespace neuron::codegen {
 
-// Emits one elementwise operation (Unary, Binary or Ternary category, or a function of functions.def) on operand values in
-// register form. Throws Error(Internal) naming the operation when there is no such rule.
+// Emits one elementwise operation (Unary, Binary or Ternary category, or a function of functions.def) on operand values
+// in register form. Throws Error(Internal) naming the operation when there is no such rule.
 llvm::Value* emit_operation(const Lanes& lanes, const ir::Graph& graph, const ir::Operation& operation,
                             std::span<llvm::Value* const> operands);
 

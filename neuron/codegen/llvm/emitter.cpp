@@ -76,7 +76,8 @@ class KernelEmitter {
       const OperandSignature& input = plan_.spec().inputs[i];
       if (input.kind != OperandKind::Scalar) continue;
       Value* bits = operands_.scalar(i);
-      values_.set_uniform(graph_.parameters()[i], input.dtype == DType::Float64 ? b_.CreateBitCast(bits, b_.getDoubleTy()) : bits);
+      values_.set_uniform(graph_.parameters()[i],
+                          input.dtype == DType::Float64 ? b_.CreateBitCast(bits, b_.getDoubleTy()) : bits);
     }
   }
 
@@ -191,7 +192,8 @@ class KernelEmitter {
     const int parts = part_count(stage, width_, !accumulators.empty());
     InnerLoop loop(frame_, width_, parts);
     std::vector<int> inputs, loads, stores, outputs;
-    for (int i : stage.inputs) inputs.push_back(plan_.spec().inputs[i].kind == OperandKind::Tensor ? loop.add_input(operands_.stream(i)) : -1);
+    for (int i : stage.inputs)
+      inputs.push_back(plan_.spec().inputs[i].kind == OperandKind::Tensor ? loop.add_input(operands_.stream(i)) : -1);
     for (ir::Value value : stage.scratch_loads) loads.push_back(loop.add_input(scratch_stream(value)));
     for (ir::Value value : stage.scratch_stores) stores.push_back(loop.add_output(scratch_stream(value)));
     for (int i = 0; i < static_cast<int>(plan_.spec().outputs.size()); ++i) {
@@ -200,8 +202,9 @@ class KernelEmitter {
     }
     for (LaneAccumulators& accumulator : accumulators) {
       for (int v = 0; v < accumulator.reducer().count(); ++v) {
-        loop.add_carried(accumulator.reducer().type(b_.getContext(), v),
-                         [&accumulator, v](Value* position, int part) { return accumulator.address(position, v, part); });
+        loop.add_carried(accumulator.reducer().type(b_.getContext(), v), [&accumulator, v](Value* position, int part) {
+          return accumulator.address(position, v, part);
+        });
       }
     }
     loop.emit(begin, end, [&](Value* position) {
@@ -209,14 +212,16 @@ class KernelEmitter {
       for (int part = 0; part < parts; ++part) {
         for (size_t i = 0; i < inputs.size(); ++i) {
           const int input = stage.inputs[i];
-          values_.set(graph_.parameters()[input], part, inputs[i] >= 0 ? loop.load(inputs[i], part) : index_value(input, position, part));
+          values_.set(graph_.parameters()[input], part,
+                      inputs[i] >= 0 ? loop.load(inputs[i], part) : index_value(input, position, part));
         }
         for (size_t i = 0; i < loads.size(); ++i) values_.set(stage.scratch_loads[i], part, loop.load(loads[i], part));
         for (int index : stage.operations) values_.emit(index, part);
         for (LaneAccumulators& accumulator : accumulators) accumulate(accumulator, position, part);
       }
       for (int part = 0; part < parts; ++part) {
-        for (size_t i = 0; i < stores.size(); ++i) loop.store(stores[i], part, values_.get(stage.scratch_stores[i], part));
+        for (size_t i = 0; i < stores.size(); ++i)
+          loop.store(stores[i], part, values_.get(stage.scratch_stores[i], part));
         for (size_t i = 0; i < outputs.size(); ++i) {
           if (outputs[i] >= 0) loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
         }
@@ -265,7 +270,8 @@ void emit_kernel(llvm::Module& module, const Plan& plan, int vector_bytes) {
   auto& context = module.getContext();
   auto* pointer = llvm::PointerType::getUnqual(context);
   auto* word = llvm::Type::getInt64Ty(context);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, word, word, word, word}, false);
+  auto* type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, word, word, word, word}, false);
   auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kKernelName, module);
   function->setDoesNotThrow();
   const std::string bits = std::to_string(vector_bytes * 8);

@@ -2,8 +2,9 @@
 //
 //   void kernel(const RegionArguments*, void* scratch, int64 row_begin, row_end, column_begin, column_end)
 //
-// Rows are the positions of all dimensions but the innermost (Outer: but the last two), in row-major order; columns those of the
-// innermost. Inner regions are called with all columns. `scratch` holds kScratchRowBytes(columns) for each scratch row.
+// Rows are the positions of all dimensions but the innermost (Outer: but the last two), in row-major order; columns
+// those of the innermost. Inner regions are called with all columns. `scratch` holds kScratchRowBytes(columns) for each
+// scratch row.
 #pragma once
 
 #include <llvm/IR/Module.h>

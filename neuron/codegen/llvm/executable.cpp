@@ -32,9 +32,9 @@ struct Header {
 
 uint64_t checksum(const KernelFacts& facts, std::string_view object) {
   uint64_t seed = hash_bytes(object.data(), object.size());
-  for (uint64_t fact : {static_cast<uint64_t>(facts.rank), static_cast<uint64_t>(facts.reduction),
-                        static_cast<uint64_t>(facts.target), static_cast<uint64_t>(facts.scratch_rows),
-                        static_cast<uint64_t>(facts.cost)}) {
+  for (uint64_t fact :
+       {static_cast<uint64_t>(facts.rank), static_cast<uint64_t>(facts.reduction), static_cast<uint64_t>(facts.target),
+        static_cast<uint64_t>(facts.scratch_rows), static_cast<uint64_t>(facts.cost)}) {
     seed = hash_combine(seed, fact);
   }
   return seed;
@@ -97,14 +97,15 @@ void HostExecutable::run_elements(const RegionArguments& arguments, int64_t rows
   }
   const int64_t blocks = (columns + kColumnBlock - 1) / kColumnBlock;
   const int64_t unit = std::min(columns, kColumnBlock) * facts_.cost;
-  parallel_for(arguments.threads, rows * blocks, std::max<int64_t>(1, kPartCost / unit), [&](int64_t begin, int64_t end) {
-    if (blocks == 1) return kernel_(&arguments, nullptr, begin, end, 0, columns);
-    while (begin < end) {
-      const int64_t row = begin / blocks, first = begin % blocks, last = std::min(blocks, first + (end - begin));
-      kernel_(&arguments, nullptr, row, row + 1, first * kColumnBlock, std::min(columns, last * kColumnBlock));
-      begin += last - first;
-    }
-  });
+  parallel_for(
+      arguments.threads, rows * blocks, std::max<int64_t>(1, kPartCost / unit), [&](int64_t begin, int64_t end) {
+        if (blocks == 1) return kernel_(&arguments, nullptr, begin, end, 0, columns);
+        while (begin < end) {
+          const int64_t row = begin / blocks, first = begin % blocks, last = std::min(blocks, first + (end - begin));
+          kernel_(&arguments, nullptr, row, row + 1, first * kColumnBlock, std::min(columns, last * kColumnBlock));
+          begin += last - first;
+        }
+      });
 }
 
 void HostExecutable::run_rows(const RegionArguments& arguments, int64_t rows, int64_t columns) const {
@@ -132,7 +133,8 @@ std::string HostExecutable::serialize() const {
 
 std::shared_ptr<const Executable> HostExecutable::deserialize(const std::string& bytes, HostTarget target) {
   Header header{};
-  if (bytes.size() < sizeof header) fail(ErrorKind::Runtime, "a cached kernel has {} bytes, fewer than its header", bytes.size());
+  if (bytes.size() < sizeof header)
+    fail(ErrorKind::Runtime, "a cached kernel has {} bytes, fewer than its header", bytes.size());
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != kMagic) fail(ErrorKind::Runtime, "these {} bytes are not a cached kernel", bytes.size());
   if (header.build != hash_text(generator_build_id())) {
@@ -144,8 +146,8 @@ std::shared_ptr<const Executable> HostExecutable::deserialize(const std::string&
          object.size(), header.object_size);
   }
   if (header.facts.target != target) {
-    fail(ErrorKind::Runtime, "a cached kernel is for {}, this process generates for {}", host_target_name(header.facts.target),
-         host_target_name(target));
+    fail(ErrorKind::Runtime, "a cached kernel is for {}, this process generates for {}",
+         host_target_name(header.facts.target), host_target_name(target));
   }
   return std::make_shared<HostExecutable>(header.facts, std::move(object));
 }

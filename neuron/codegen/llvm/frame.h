@@ -34,8 +34,12 @@ class Frame {
   void when(llvm::Value* condition, FunctionRef<void()> body);
 
   llvm::Value* at(llvm::Value* base, llvm::Value* bytes) { return builder_.CreatePtrAdd(base, bytes); }
-  llvm::Value* at(llvm::Value* base, int64_t bytes) { return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), base, bytes); }
-  llvm::Value* minimum(llvm::Value* a, llvm::Value* b) { return builder_.CreateSelect(builder_.CreateICmpSLT(a, b), a, b); }
+  llvm::Value* at(llvm::Value* base, int64_t bytes) {
+    return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), base, bytes);
+  }
+  llvm::Value* minimum(llvm::Value* a, llvm::Value* b) {
+    return builder_.CreateSelect(builder_.CreateICmpSLT(a, b), a, b);
+  }
 
   // Closes the function with a return and promotes its variables.
   void finish();

@@ -95,7 +95,8 @@ void InnerLoop::blend_carried(Value* position, Value* count) {
     for (Carried& carried : carried_) {
       llvm::Type* type = lanes.of(carried.element);
       Value* address = carried.address(position, part);
-      b.CreateStore(b.CreateSelect(inside, b.CreateLoad(type, address), b.CreateLoad(type, carried.saved[part])), address);
+      b.CreateStore(b.CreateSelect(inside, b.CreateLoad(type, address), b.CreateLoad(type, carried.saved[part])),
+                    address);
     }
   }
 }
@@ -104,9 +105,9 @@ void InnerLoop::emit(Value* begin, Value* end, FunctionRef<void(Value*)> body) {
   auto& b = frame_.builder();
   prepare();
   frame_.store(begin, position_);
-  llvm::BasicBlock *dispatch = frame_.block("dispatch"), *choose = frame_.block("choose"), *whole = frame_.block("whole"),
-                   *tail = frame_.block("tail"), *blocks = frame_.block("blocks"), *after = frame_.block("after"),
-                   *finish = frame_.block("finish"), *done = frame_.block("done");
+  llvm::BasicBlock *dispatch = frame_.block("dispatch"), *choose = frame_.block("choose"),
+                   *whole = frame_.block("whole"), *tail = frame_.block("tail"), *blocks = frame_.block("blocks"),
+                   *after = frame_.block("after"), *finish = frame_.block("finish"), *done = frame_.block("done");
   frame_.enter(dispatch);
   Value* start = frame_.load(position_);
   b.CreateCondBr(b.CreateICmpSLT(start, end), choose, done);
@@ -168,7 +169,8 @@ Value* InnerLoop::load(int stream, int part) {
   llvm::Type* element = memory_type(state);
   Value* value;
   if (state.stride == nullptr) {
-    value = b.CreateAlignedLoad(lanes.of(element), address(state, part), llvm::Align(static_cast<uint64_t>(size(state))));
+    value =
+        b.CreateAlignedLoad(lanes.of(element), address(state, part), llvm::Align(static_cast<uint64_t>(size(state))));
   } else {
     Value* stride = frame_.load(state.stride);
     Value* at = frame_.at(frame_.load(state.base), b.CreateMul(stride, frame_.index(part * width_)));
@@ -179,7 +181,8 @@ Value* InnerLoop::load(int stream, int part) {
       if (i + 1 < width_) at = frame_.at(at, stride);
     }
   }
-  return state.stream.dtype == DType::Bool ? b.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType())) : value;
+  return state.stream.dtype == DType::Bool ? b.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()))
+                                           : value;
 }
 
 void InnerLoop::store(int stream, int part, Value* value) {

@@ -1,8 +1,8 @@
 // One vectorised pass over a range of the innermost dimension.
 //
-// There is a single loop body, for whole blocks of lanes() elements. The rest of a range goes through the same body: its
-// streams are redirected to small buffers in the frame, filled before and emptied after, so that a tail has the same bits as
-// the rest at no cost in code size. Streams with a run-time stride are read and written lane by lane.
+// There is a single loop body, for whole blocks of lanes() elements. The rest of a range goes through the same body:
+// its streams are redirected to small buffers in the frame, filled before and emptied after, so that a tail has the
+// same bits as the rest at no cost in code size. Streams with a run-time stride are read and written lane by lane.
 #pragma once
 
 #include "neuron/base/function_ref.h"
@@ -35,8 +35,8 @@ class InnerLoop {
   using Address = std::function<llvm::Value*(llvm::Value* position, int part)>;
   void add_carried(llvm::Type* element, Address address) { carried_.push_back({element, std::move(address), {}}); }
 
-  // Emits the pass over [begin, end). The body is called once, with the position of the block's first element; it may call
-  // load() and store(). All of its loads must come before its first store.
+  // Emits the pass over [begin, end). The body is called once, with the position of the block's first element; it may
+  // call load() and store(). All of its loads must come before its first store.
   void emit(llvm::Value* begin, llvm::Value* end, FunctionRef<void(llvm::Value* position)> body);
 
   // Within the body. Bool is i1, as everywhere in registers.
@@ -57,7 +57,9 @@ class InnerLoop {
     std::vector<llvm::Value*> saved;
   };
   int add(const Stream& stream, bool output);
-  llvm::Type* memory_type(const State& state) { return Lanes::memory_type(frame_.builder().getContext(), state.stream.dtype); }
+  llvm::Type* memory_type(const State& state) {
+    return Lanes::memory_type(frame_.builder().getContext(), state.stream.dtype);
+  }
   int64_t size(const State& state) const { return static_cast<int64_t>(dtype_size(state.stream.dtype)); }
   llvm::Value* address(const State& state, int part);
   void prepare();

@@ -35,7 +35,8 @@ Value* divide_64(const Lanes& lanes, DType dtype, Value* x, Value* y) {
 
 Value* emit_integer_divide(const Lanes& lanes, DType dtype, Value* x, Value* y) {
   auto& b = lanes.builder();
-  Value* quotient = dtype_size(dtype) == 8 ? divide_64(lanes, dtype, x, y) : divide_in_floating_point(lanes, dtype, x, y);
+  Value* quotient =
+      dtype_size(dtype) == 8 ? divide_64(lanes, dtype, x, y) : divide_in_floating_point(lanes, dtype, x, y);
   return lanes.select(b.CreateICmpEQ(y, lanes.integer(y, 0)), lanes.integer(y, -1), quotient);
 }
 
@@ -49,7 +50,8 @@ Value* emit_integer_power(const Lanes& lanes, DType dtype, Value* x, Value* y) {
   auto& b = lanes.builder();
   const bool is_unsigned = is_unsigned_integer(dtype);
   auto widen = [&](Value* v) { return is_unsigned ? b.CreateZExt(v, lanes.i64()) : b.CreateSExt(v, lanes.i64()); };
-  Value* power = lanes.call_each(is_unsigned ? "neuron_power_unsigned" : "neuron_power_signed", b.getInt64Ty(), {widen(x), widen(y)});
+  Value* power = lanes.call_each(is_unsigned ? "neuron_power_unsigned" : "neuron_power_signed", b.getInt64Ty(),
+                                 {widen(x), widen(y)});
   return b.CreateTrunc(power, lanes.of(dtype));
 }
 

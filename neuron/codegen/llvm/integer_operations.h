@@ -1,5 +1,5 @@
-// Integer arithmetic that the processor has no safe vector instruction for: division, remainder, powers, shifts. Nothing
-// traps: division by zero gives all bits set, remainder by zero the dividend.
+// Integer arithmetic that the processor has no safe vector instruction for: division, remainder, powers, shifts.
+// Nothing traps: division by zero gives all bits set, remainder by zero the dividend.
 #pragma once
 
 #include "neuron/codegen/llvm/lanes.h"

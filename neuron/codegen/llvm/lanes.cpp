@@ -8,12 +8,17 @@ namespace neuron::codegen {
 
 llvm::Type* Lanes::register_type(llvm::LLVMContext& context, DType dtype) {
   switch (dtype) {
-    case DType::Bool: return llvm::Type::getInt1Ty(context);
-    case DType::Float32: return llvm::Type::getFloatTy(context);
-    case DType::Float64: return llvm::Type::getDoubleTy(context);
+    case DType::Bool:
+      return llvm::Type::getInt1Ty(context);
+    case DType::Float32:
+      return llvm::Type::getFloatTy(context);
+    case DType::Float64:
+      return llvm::Type::getDoubleTy(context);
     case DType::Complex64:
-    case DType::Complex128: fail(ErrorKind::Internal, "generated kernels have no {}", dtype_name(dtype));
-    default: return llvm::Type::getIntNTy(context, static_cast<unsigned>(8 * dtype_size(dtype)));
+    case DType::Complex128:
+      fail(ErrorKind::Internal, "generated kernels have no {}", dtype_name(dtype));
+    default:
+      return llvm::Type::getIntNTy(context, static_cast<unsigned>(8 * dtype_size(dtype)));
   }
 }
 

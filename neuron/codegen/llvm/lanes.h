@@ -1,5 +1,5 @@
-// A bundle of equal lanes in generated code: the one vocabulary of all emitters in this folder. With width 1 it emits scalar
-// code, so that per-row values and per-element values come from the same functions and have the same bits.
+// A bundle of equal lanes in generated code: the one vocabulary of all emitters in this folder. With width 1 it emits
+// scalar code, so that per-row values and per-element values come from the same functions and have the same bits.
 //
 // Values in registers have these LLVM element types: i1 for bool, iN for integers, i8/i16 (the bits) for narrow floats,
 // float, double. In memory a bool is a byte.

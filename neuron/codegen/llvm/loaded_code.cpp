@@ -44,9 +44,11 @@ LoadedCode::LoadedCode(const std::string& object) : memory_(std::make_unique<Mem
   llvm::RuntimeDyld linker(memory_->manager, resolver);
   auto info = linker.loadObject(**file);
   if (!linker.hasError()) linker.resolveRelocations();
-  if (linker.hasError()) fail(ErrorKind::Runtime, "a compiled kernel cannot be linked: {}", linker.getErrorString().str());
+  if (linker.hasError())
+    fail(ErrorKind::Runtime, "a compiled kernel cannot be linked: {}", linker.getErrorString().str());
   std::string problem;
-  if (memory_->manager.finalizeMemory(&problem)) fail(ErrorKind::Runtime, "a compiled kernel cannot be made executable: {}", problem);
+  if (memory_->manager.finalizeMemory(&problem))
+    fail(ErrorKind::Runtime, "a compiled kernel cannot be made executable: {}", problem);
   kernel_ = reinterpret_cast<KernelFunction>(linker.getSymbol(kKernelName).getAddress());
   if (kernel_ == nullptr) fail(ErrorKind::Runtime, "a compiled kernel has no function '{}'", kKernelName);
 }

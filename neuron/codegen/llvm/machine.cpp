@@ -33,9 +33,9 @@ std::unique_ptr<llvm::TargetMachine> make_machine(HostTarget target) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   const bool wide = target == HostTarget::Avx512;
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      kTriple, wide ? "x86-64-v4" : "x86-64-v3", wide ? "-prefer-256-bit" : "", options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(kTriple, wide ? "x86-64-v4" : "x86-64-v3", wide ? "-prefer-256-bit" : "", options,
+                                 llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less));
   check_internal(machine != nullptr, "LLVM cannot generate code for {}", host_target_name(target));
   return machine;
 }
@@ -87,7 +87,8 @@ std::string compile_module(HostTarget target, MachineOutput output, const std::f
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  const auto type = output == MachineOutput::Object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  const auto type =
+      output == MachineOutput::Object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
   const bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, type, true);
   check_internal(!refused, "LLVM's back end cannot write this kind of file");
   passes.run(module);

@@ -29,17 +29,28 @@ Value* from_library(const Lanes& lanes, std::string_view name, std::span<Value* 
 std::string_view math_function_of(ir::Opcode opcode) {
   using ir::Opcode;
   switch (opcode) {
-    case Opcode::Cbrt: return "cbrt";
-    case Opcode::Cosine: return "cos";
-    case Opcode::Exponential: return "exp";
-    case Opcode::ExponentialMinusOne: return "expm1";
-    case Opcode::Log: return "log";
-    case Opcode::LogPlusOne: return "log1p";
-    case Opcode::Logistic: return "logistic";
-    case Opcode::Sine: return "sin";
-    case Opcode::Tan: return "tan";
-    case Opcode::Tanh: return "tanh";
-    default: return {};
+    case Opcode::Cbrt:
+      return "cbrt";
+    case Opcode::Cosine:
+      return "cos";
+    case Opcode::Exponential:
+      return "exp";
+    case Opcode::ExponentialMinusOne:
+      return "expm1";
+    case Opcode::Log:
+      return "log";
+    case Opcode::LogPlusOne:
+      return "log1p";
+    case Opcode::Logistic:
+      return "logistic";
+    case Opcode::Sine:
+      return "sin";
+    case Opcode::Tan:
+      return "tan";
+    case Opcode::Tanh:
+      return "tanh";
+    default:
+      return {};
   }
 }
 

@@ -1,5 +1,5 @@
-// Mathematical functions. float32: inline polynomials on whole vectors, made of operations that have the same bits on every
-// instruction set; error bounds stand beside each. float64 and rare functions: the C library, lane by lane.
+// Mathematical functions. float32: inline polynomials on whole vectors, made of operations that have the same bits on
+// every instruction set; error bounds stand beside each. float64 and rare functions: the C library, lane by lane.
 #pragma once
 
 #include <span>

@@ -7,7 +7,9 @@ using llvm::Value;
 Operands::Operands(Frame& frame, const Plan& plan, Value* arguments, int outer)
     : frame_(frame), plan_(plan), rank_(plan.spec().rank), outer_(outer) {
   auto& b = frame.builder();
-  auto field = [&](size_t offset) { return b.CreateLoad(frame.pointer(), frame.at(arguments, static_cast<int64_t>(offset))); };
+  auto field = [&](size_t offset) {
+    return b.CreateLoad(frame.pointer(), frame.at(arguments, static_cast<int64_t>(offset)));
+  };
   sizes_ = field(offsetof(RegionArguments, sizes));
   pointers_ = field(offsetof(RegionArguments, pointers));
   strides_ = field(offsetof(RegionArguments, strides));
@@ -35,9 +37,13 @@ const OperandSignature& Operands::signature(int operand) const {
   return operand < inputs ? spec.inputs[operand] : spec.outputs[operand - inputs];
 }
 
-Value* Operands::size(int dimension) { return frame_.builder().CreateLoad(frame_.builder().getInt64Ty(), frame_.at(sizes_, 8 * dimension)); }
+Value* Operands::size(int dimension) {
+  return frame_.builder().CreateLoad(frame_.builder().getInt64Ty(), frame_.at(sizes_, 8 * dimension));
+}
 
-Value* Operands::scalar(int input) { return frame_.builder().CreateLoad(frame_.builder().getInt64Ty(), frame_.at(scalars_, 8 * input)); }
+Value* Operands::scalar(int input) {
+  return frame_.builder().CreateLoad(frame_.builder().getInt64Ty(), frame_.at(scalars_, 8 * input));
+}
 
 Value* Operands::step(int operand, int dimension) {
   auto& b = frame_.builder();

@@ -11,7 +11,8 @@ namespace neuron::codegen {
 
 class Operands {
  public:
-  // Reads sizes, pointers and strides from the RegionArguments at `arguments`. The first `outer` dimensions are walked as rows.
+  // Reads sizes, pointers and strides from the RegionArguments at `arguments`. The first `outer` dimensions are walked
+  // as rows.
   Operands(Frame& frame, const Plan& plan, llvm::Value* arguments, int outer);
 
   llvm::Value* size(int dimension);

@@ -25,10 +25,11 @@ void add_once(std::vector<ir::Value>& list, ir::Value value) {
 }  // namespace
 
 Plan::Plan(const RegionSpec& spec) : spec_(spec), info_(static_cast<size_t>(spec.graph->value_count())) {
-  check_internal(spec.rank >= (spec.reduction == Reduction::Outer ? 2 : 1), "a region of rank {} with this reduction", spec.rank);
+  check_internal(spec.rank >= (spec.reduction == Reduction::Outer ? 2 : 1), "a region of rank {} with this reduction",
+                 spec.rank);
   check_internal(spec.inputs.size() == graph().parameters().size() && spec.outputs.size() == graph().results().size(),
-                 "a region's graph has {} parameters and {} results, its signature {} and {}", graph().parameters().size(),
-                 graph().results().size(), spec.inputs.size(), spec.outputs.size());
+                 "a region's graph has {} parameters and {} results, its signature {} and {}",
+                 graph().parameters().size(), graph().results().size(), spec.inputs.size(), spec.outputs.size());
   place_parameters();
   for (size_t i = 0; i < graph().operations().size(); ++i) place_operation(static_cast<int>(i));
   build_stages();
@@ -56,8 +57,8 @@ void Plan::place_operation(int index) {
   for (ir::Value operand : operation.operands) {
     const Info& info = info_[operand.id];
     if (info.scope == Scope::Column) {
-      check_internal(joined.scope != Scope::Element && joined.scope != Scope::Row, "{}: a reduced value meets the full space",
-                     ir::op_info(operation.opcode).mnemonic);
+      check_internal(joined.scope != Scope::Element && joined.scope != Scope::Row,
+                     "{}: a reduced value meets the full space", ir::op_info(operation.opcode).mnemonic);
     }
     joined.scope = std::max(joined.scope, info.scope);
     joined.stage = std::max(joined.stage, info.stage);
@@ -68,13 +69,14 @@ void Plan::place_operation(int index) {
     check_internal(spec_.reduction != Reduction::None, "reduce in a region without a reduction");
     const auto& dimensions = operation.attributes.get_ints("dimensions");
     const int expected = spec_.reduction == Reduction::Inner ? spec_.rank - 1 : spec_.rank - 2;
-    check_internal(dimensions.size() == 1 && dimensions[0] == expected, "reduce: a region of rank {} reduces dimension {} only",
-                   spec_.rank, expected);
+    check_internal(dimensions.size() == 1 && dimensions[0] == expected,
+                   "reduce: a region of rank {} reduces dimension {} only", spec_.rank, expected);
     joined.scope = spec_.reduction == Reduction::Inner ? Scope::Row : Scope::Column;
     joined.stage += 1;
     joined.cost = 0;
   } else {
-    const bool known = operation.opcode == Opcode::Constant || operation.opcode == Opcode::BroadcastInDim || is_elementwise(operation);
+    const bool known =
+        operation.opcode == Opcode::Constant || operation.opcode == Opcode::BroadcastInDim || is_elementwise(operation);
     check_internal(known, "{} is not an operation of a generated region", ir::op_info(operation.opcode).mnemonic);
     check_internal(operation.opcode != Opcode::BroadcastInDim || joined.scope != Scope::Column,
                    "broadcast_in_dim of a reduced value in a region that reduces an outer dimension");
@@ -82,9 +84,7 @@ void Plan::place_operation(int index) {
   for (ir::Value result : operation.results) info_[result.id] = joined;
 }
 
-bool Plan::output_is_reduced(int output) const {
-  return graph().type(graph().results()[output]).rank() < spec_.rank;
-}
+bool Plan::output_is_reduced(int output) const { return graph().type(graph().results()[output]).rank() < spec_.rank; }
 
 int Plan::scratch_index(ir::Value value) const {
   return static_cast<int>(std::find(scratch_.begin(), scratch_.end(), value) - scratch_.begin());
@@ -105,7 +105,8 @@ void Plan::build_stages() {
   stages_[last].stores_outputs = full_outputs;
   for (size_t i = 0; i < graph().operations().size(); ++i) {
     const ir::Operation& operation = graph().operations()[i];
-    if (operation.opcode == Opcode::Reduce) stages_[stage(operation.results[0]) - 1].reductions.push_back(static_cast<int>(i));
+    if (operation.opcode == Opcode::Reduce)
+      stages_[stage(operation.results[0]) - 1].reductions.push_back(static_cast<int>(i));
   }
   // Backwards, because a later stage decides what an earlier one has to keep.
   for (int s = last; s >= 0; --s) {
@@ -159,7 +160,8 @@ void Plan::measure() {
 int Plan::cost() const {
   int total = 0;
   for (const Stage& stage : stages_) {
-    total += stage.cost + 2 * static_cast<int>(stage.inputs.size() + stage.scratch_loads.size() + stage.reductions.size());
+    total +=
+        stage.cost + 2 * static_cast<int>(stage.inputs.size() + stage.scratch_loads.size() + stage.reductions.size());
   }
   return total + 2 * static_cast<int>(spec_.outputs.size());
 }

@@ -1,9 +1,10 @@
-// Where each value of a region is computed: once a kernel, once a row, or for every element, and in which pass over the row.
+// Where each value of a region is computed: once a kernel, once a row, or for every element, and in which pass over the
+// row.
 //
 // A row is walked in stages. Stage s computes the reductions whose operands need the results of s earlier reductions in
-// sequence: softmax has three stages (maximum; sum of exponentials; division). Values that a later stage needs again are
-// recomputed when that is cheap and otherwise kept in a scratch row. Full-shape results are stored in the last stage only, so
-// that an output may share an input's memory.
+// sequence: softmax has three stages (maximum; sum of exponentials; division). Values that a later stage needs again
+// are recomputed when that is cheap and otherwise kept in a scratch row. Full-shape results are stored in the last
+// stage only, so that an output may share an input's memory.
 #pragma once
 
 #include <vector>
@@ -20,13 +21,13 @@ enum class Scope : uint8_t {
 };
 
 struct Stage {
-  std::vector<int> operations;          // elementwise operations to emit per element, in order
-  std::vector<int> inputs;              // parameters of Element scope that are read
-  std::vector<int> reductions;          // reduce operations fed by this stage
+  std::vector<int> operations;  // elementwise operations to emit per element, in order
+  std::vector<int> inputs;      // parameters of Element scope that are read
+  std::vector<int> reductions;  // reduce operations fed by this stage
   std::vector<ir::Value> scratch_loads;
   std::vector<ir::Value> scratch_stores;
-  bool stores_outputs = false;          // full-shape results
-  int cost = 0;                         // per element, in vector additions
+  bool stores_outputs = false;  // full-shape results
+  int cost = 0;                 // per element, in vector additions
 };
 
 class Plan {

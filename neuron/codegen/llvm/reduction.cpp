@@ -17,7 +17,9 @@ Reducer::Reducer(const ir::Graph& graph, const ir::Operation& operation)
   check_internal(simple_.valid ? count() == 1 : true, "reduce: a simple reducer of {} values", count());
 }
 
-llvm::Type* Reducer::type(llvm::LLVMContext& context, int value) const { return Lanes::memory_type(context, dtypes_[value]); }
+llvm::Type* Reducer::type(llvm::LLVMContext& context, int value) const {
+  return Lanes::memory_type(context, dtypes_[value]);
+}
 
 Value* Reducer::identity(llvm::LLVMContext& context, int value, Value* init) const {
   if (!simple_.valid) return init;
@@ -46,14 +48,16 @@ void Reducer::combine(const Lanes& lanes, llvm::MutableArrayRef<Value*> accumula
     return dtypes_[value] == DType::Bool ? b.CreateZExt(x, lanes.integer(8)) : x;
   };
   if (simple_.valid) {
-    Value* combined = emit_binary(lanes, simple_.opcode, dtypes_[0], to_register(0, accumulators[0]), to_register(0, elements[0]));
+    Value* combined =
+        emit_binary(lanes, simple_.opcode, dtypes_[0], to_register(0, accumulators[0]), to_register(0, elements[0]));
     accumulators[0] = to_accumulator(0, combined);
     return;
   }
   const ir::Graph& body = *operation_.regions[0];
   std::vector<Value*> values(static_cast<size_t>(body.value_count()));
   for (int i = 0; i < count(); ++i) {
-    check_internal(!is_reduced_float(operands_[i]), "reduce: several values of {} are not accumulated", dtype_name(operands_[i]));
+    check_internal(!is_reduced_float(operands_[i]), "reduce: several values of {} are not accumulated",
+                   dtype_name(operands_[i]));
     values[body.parameters()[i].id] = to_register(i, accumulators[i]);
     values[body.parameters()[count() + i].id] = to_register(i, elements[i]);
   }
@@ -78,7 +82,8 @@ LaneAccumulators::LaneAccumulators(Frame& frame, const Reducer& reducer, int wid
     llvm::Type* element = reducer.type(context, value);
     storage_.emplace_back();
     if (in_registers_) {
-      for (int part = 0; part < parts; ++part) storage_.back().push_back(frame.variable(Lanes(frame.builder(), width).of(element), "lanes"));
+      for (int part = 0; part < parts; ++part)
+        storage_.back().push_back(frame.variable(Lanes(frame.builder(), width).of(element), "lanes"));
     } else {
       storage_.back().push_back(frame.memory(llvm::ArrayType::get(element, kLanes), "lanes"));
     }
@@ -97,7 +102,8 @@ void LaneAccumulators::reset(llvm::ArrayRef<Value*> inits) {
   Lanes lanes(b, width_);
   for (int value = 0; value < reducer_.count(); ++value) {
     Value* identity = lanes.splat(reducer_.identity(b.getContext(), value, inits[value]));
-    for (int i = 0; i < kLanes / width_; ++i) b.CreateStore(identity, address(frame_.index(in_registers_ ? 0 : i * width_), value, in_registers_ ? i : 0));
+    for (int i = 0; i < kLanes / width_; ++i)
+      b.CreateStore(identity, address(frame_.index(in_registers_ ? 0 : i * width_), value, in_registers_ ? i : 0));
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace neuron::codegen {
 
-// The body of a reduce operation on bundles of lanes, for one or for several values at once. Narrow floats accumulate in
-// float32; a bool accumulator is a byte.
+// The body of a reduce operation on bundles of lanes, for one or for several values at once. Narrow floats accumulate
+// in float32; a bool accumulator is a byte.
 class Reducer {
  public:
   Reducer(const ir::Graph& graph, const ir::Operation& operation);
@@ -32,12 +32,12 @@ class Reducer {
  private:
   const ir::Operation& operation_;
   ir::SimpleReducer simple_;
-  std::vector<DType> dtypes_;     // of the accumulators
-  std::vector<DType> operands_;   // as in the graph
+  std::vector<DType> dtypes_;    // of the accumulators
+  std::vector<DType> operands_;  // as in the graph
 };
 
-// 32 virtual lanes of a Reducer over one chunk of an innermost dimension, as vectors of `width` lanes; `parts` vectors are
-// updated by one loop body. They are registers when a body covers all 32 lanes and memory of the frame otherwise.
+// 32 virtual lanes of a Reducer over one chunk of an innermost dimension, as vectors of `width` lanes; `parts` vectors
+// are updated by one loop body. They are registers when a body covers all 32 lanes and memory of the frame otherwise.
 class LaneAccumulators {
  public:
   static constexpr int kLanes = 32;

@@ -38,7 +38,8 @@ double log_gamma(double x) {
 
 double logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-// Recurrence up to 10, then the asymptotic series with Bernoulli numbers (Abramowitz and Stegun 6.3.18); reflection below 0.
+// Recurrence up to 10, then the asymptotic series with Bernoulli numbers (Abramowitz and Stegun 6.3.18); reflection
+// below 0.
 double digamma(double x) {
   constexpr double pi = 3.14159265358979323846;
   if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
@@ -51,7 +52,8 @@ double digamma(double x) {
   double sum = 0;
   for (; x < 10; x += 1) sum -= 1 / x;
   if (std::isinf(x)) return x;
-  static constexpr double coefficients[] = {-1.0 / 12, 691.0 / 32760, -1.0 / 132, 1.0 / 240, -1.0 / 252, 1.0 / 120, -1.0 / 12};
+  static constexpr double coefficients[] = {-1.0 / 12,  691.0 / 32760, -1.0 / 132, 1.0 / 240,
+                                            -1.0 / 252, 1.0 / 120,     -1.0 / 12};
   const double square = 1 / (x * x);
   double series = 0;
   for (double coefficient : coefficients) series = series * square + coefficient;

@@ -32,7 +32,9 @@ llvm::Value* Values::uniform(ir::Value value) const {
   return scalar;
 }
 
-void Values::begin_body(int parts) { elements_.assign(static_cast<size_t>(parts), std::vector<llvm::Value*>(uniforms_.size())); }
+void Values::begin_body(int parts) {
+  elements_.assign(static_cast<size_t>(parts), std::vector<llvm::Value*>(uniforms_.size()));
+}
 
 llvm::Value* Values::get(ir::Value value, int part) const {
   // A broadcast value may itself be what a scratch row keeps, so it is looked up under its own name first.
@@ -54,7 +56,8 @@ void Values::emit_uniform(int index) {
   }
   llvm::SmallVector<llvm::Value*, 4> operands;
   for (ir::Value operand : operation.operands) operands.push_back(uniform(operand));
-  set_uniform(operation.results[0], emit_operation(Lanes(builder_, 1), graph, operation, {operands.data(), operands.size()}));
+  set_uniform(operation.results[0],
+              emit_operation(Lanes(builder_, 1), graph, operation, {operands.data(), operands.size()}));
 }
 
 void Values::emit(int index, int part) {

@@ -1,5 +1,5 @@
-// The LLVM values of a region's graph values while a kernel is emitted: uniform ones as a scalar and its splat, element ones
-// as `parts` vectors that live for one loop body.
+// The LLVM values of a region's graph values while a kernel is emitted: uniform ones as a scalar and its splat, element
+// ones as `parts` vectors that live for one loop body.
 #pragma once
 
 #include <vector>
