@@ -1,0 +1,187 @@
+// Kernels "gather" and "scatter": one index per element along one dimension.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "neuron/base/thread_pool.h"
+#include "neuron/kernels/copy.h"
+#include "neuron/kernels/elements.h"
+#include "neuron/kernels/kernel.h"
+#include "neuron/kernels/strided.h"
+
+namespace neuron::kernels {
+namespace {
+
+constexpr int64_t kGrain = 8192;  // elements worth a thread
+
+enum class Combine : int64_t { Assign, Add, Multiply, Minimum, Maximum };
+
+void check_indices(const TensorView& index, int64_t dimension, int64_t size) {
+  dispatch_index(index.dtype, [&](auto type) {
+    const auto* values = index.as<decltype(type)>();
+    StridedLoop<1>(index.sizes, {&index.strides}).for_each([&](const auto& offsets) {
+      int64_t value = values[offsets[0]];
+      if (value < 0 || value >= size) {
+        fail(ErrorKind::Runtime, "index {} is out of bounds for dimension {} with size {}", value, dimension, size);
+      }
+    });
+  });
+}
+
+// Rank 0 is treated as one element of rank 1.
+TensorView at_least_1d(TensorView view) {
+  if (view.rank() == 0) {
+    view.sizes.push_back(1);
+    view.strides.push_back(1);
+  }
+  return view;
+}
+
+// outputs: result; inputs: self, index of the result's shape; attributes: dimension.
+void run_gather(const Call& call) {
+  TensorView result = at_least_1d(call.outputs[0]), self = at_least_1d(call.inputs[0]),
+             index = at_least_1d(call.inputs[1]);
+  int64_t dimension = call.attributes[0], along = self.strides[dimension];
+  check_indices(index, dimension, self.sizes[dimension]);
+  Dims rest = self.strides;
+  rest[dimension] = 0;
+  StridedLoop<3> loop(index.sizes, {&result.strides, &rest, &index.strides});
+  int64_t count = loop.inner_size();
+  dispatch_index(index.dtype, [&](auto index_type) {
+    const auto* picks = index.as<decltype(index_type)>();
+    dispatch_size(dtype_size(self.dtype), [&](auto type) {
+      using T = decltype(type);
+      T* to = result.as<T>();
+      const T* from = self.as<T>();
+      auto strides = loop.inner_strides();
+      parallel_for(call.threads, loop.rows(), std::max<int64_t>(1, kGrain / count), [&](int64_t begin, int64_t end) {
+        loop.for_rows(begin, end, [&](const auto& offsets) {
+          for (int64_t j = 0; j < count; ++j) {
+            int64_t pick = picks[offsets[2] + j * strides[2]];
+            to[offsets[0] + j * strides[0]] = from[offsets[1] + j * strides[1] + pick * along];
+          }
+        });
+      });
+    });
+  });
+}
+
+template <typename C>
+C combine(Combine how, C old, C value) {
+  switch (how) {
+    case Combine::Add:
+      return static_cast<C>(old + value);
+    case Combine::Multiply:
+      return static_cast<C>(old * value);
+    case Combine::Minimum:
+      return value < old || value != value ? value : old;
+    case Combine::Maximum:
+      return value > old || value != value ? value : old;
+    case Combine::Assign:
+      break;
+  }
+  return value;
+}
+
+// update(place of self, element of source) for every index. Elements that may meet lie in one line along the dimension;
+// a line is one thread's, in order.
+template <typename C, typename S, typename Update>
+void scatter_lines(const TensorView& self, C* to, const TensorView& index, const TensorView& source, const S* from,
+                   int64_t dimension, int threads, const Update& update) {
+  Dims lines = index.sizes, self_rest = self.strides;
+  lines[dimension] = 1;
+  StridedLoop<3> loop(lines, {&self_rest, &index.strides, &source.strides});
+  int64_t length = index.sizes[dimension], inner = loop.inner_size();
+  int64_t along = self.strides[dimension], index_along = index.strides[dimension],
+          source_along = source.strides[dimension];
+  auto strides = loop.inner_strides();
+  dispatch_index(index.dtype, [&](auto index_type) {
+    const auto* picks = index.as<decltype(index_type)>();
+    int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, length));
+    // Cut the innermost lines too: a matrix scattered along its rows has only one outer row.
+    parallel_for(threads, loop.rows() * inner, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end;) {
+        int64_t row = line / inner, first = line % inner, stop = std::min(inner, first + (end - line));
+        loop.for_rows(row, row + 1, [&](const auto& offsets) {
+          auto element = [&](int64_t l, int64_t j) {
+            int64_t pick = picks[offsets[1] + j * strides[1] + l * index_along];
+            C& place = to[offsets[0] + j * strides[0] + pick * along];
+            update(place, from[offsets[2] + j * strides[2] + l * source_along]);
+          };
+          if (index_along == 1) {
+            for (int64_t j = first; j < stop; ++j)
+              for (int64_t l = 0; l < length; ++l) element(l, j);
+          } else {
+            for (int64_t l = 0; l < length; ++l)
+              for (int64_t j = first; j < stop; ++j) element(l, j);
+          }
+        });
+        line += stop - first;
+      }
+    });
+  });
+}
+
+// outputs: self (read and written); inputs: index, source (may be larger than the index) or none; attributes:
+// dimension, combine; scalars: the value when there is no source. Narrow floats are combined in float32 and rounded
+// once.
+void run_scatter(const Call& call) {
+  TensorView self = at_least_1d(call.outputs[0]), index = at_least_1d(call.inputs[0]);
+  int64_t dimension = call.attributes[0];
+  auto how = static_cast<Combine>(call.attributes[1]);
+  check_indices(index, dimension, self.sizes[dimension]);
+  if (index.numel() == 0) return;
+  TensorView source = index;
+  alignas(16) char value[16] = {};
+  if (call.inputs.size() > 1) {
+    source = at_least_1d(call.inputs[1]);
+  } else {
+    if (call.scalars[0].dtype == DType::Int64) {
+      store_from_int(self.dtype, call.scalars[0].as_int(), value);
+    } else {
+      store_from_double(self.dtype, call.scalars[0].as_double(), value);
+    }
+    source.data = value;
+    for (int64_t& stride : source.strides) stride = 0;
+  }
+  if (how == Combine::Assign) {
+    dispatch_size(dtype_size(self.dtype), [&](auto type) {
+      using T = decltype(type);
+      scatter_lines(self, self.as<T>(), index, source, source.as<T>(), dimension, call.threads,
+                    [](T& place, const T& value) { place = value; });
+    });
+    return;
+  }
+  if (is_complex(self.dtype)) fail(ErrorKind::Internal, "scatter combines real numbers");
+  dispatch_real(self.dtype, [&](auto element) {
+    using E = decltype(element);
+    using C = typename E::Compute;
+    const auto* from = source.as<typename E::Storage>();
+    auto update = [how](C& place, typename E::Storage value) { place = combine(how, place, E::load(value)); };
+    if constexpr (std::is_same_v<typename E::Storage, C>) {
+      scatter_lines(self, self.as<C>(), index, source, from, dimension, call.threads, update);
+    } else {
+      std::vector<C> memory(self.numel());
+      TensorView sums = self;
+      sums.data = memory.data();
+      int64_t stride = 1;
+      for (int d = self.rank() - 1; d >= 0; --d) {
+        sums.strides[d] = stride;
+        stride *= self.sizes[d];
+      }
+      auto* to = self.as<typename E::Storage>();
+      StridedLoop<2> loop(self.sizes, {&self.strides, &sums.strides});
+      loop.for_each([&](const auto& offsets) { memory[offsets[1]] = E::load(to[offsets[0]]); });
+      scatter_lines(sums, memory.data(), index, source, from, dimension, call.threads, update);
+      loop.for_each([&](const auto& offsets) { to[offsets[0]] = E::store(memory[offsets[1]]); });
+    }
+  });
+}
+
+const KernelRegistration registrations[] = {
+    KernelRegistration({.name = "gather", .run = run_gather, .may_raise = true}),
+    KernelRegistration({.name = "scatter", .run = run_scatter, .may_raise = true}),
+};
+
+}  // namespace
+}  // namespace neuron::kernels
