@@ -18,13 +18,19 @@ def reset_eager_report() -> None:
 
 
 def get_fallback_ops() -> list[str]:
-    """Names of the operators that ran on the CPU because the device has no kernel, one entry per call."""
+    """Names of the operators that ran on the CPU because the device has no kernel for them, sorted. How often, and how many
+    bytes that moved: ``fallback_report()``."""
     return _C.fallback_operators()
 
 
 def get_executed_ops() -> list[str]:
-    """Names of the operators that ran on the device, one entry per call."""
+    """Names of the operators that ran on the device, sorted."""
     return _C.executed_operators()
+
+
+def fallback_report() -> dict[str, dict[str, int]]:
+    """Per operator that ran on the CPU: ``calls``, and ``bytes`` copied between the device and the host, both ways."""
+    return {name: {"calls": calls, "bytes": moved} for name, calls, moved in _C.fallback_counts()}
 
 
 def clear_op_tracking() -> None:

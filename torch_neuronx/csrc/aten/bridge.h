@@ -61,7 +61,7 @@ at::Device common_device(std::span<const at::Tensor* const> tensors, bool host_n
 // Uninitialised output memory on a device, allocated in the order of its current stream.
 at::Tensor empty(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device);
 at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype, at::Device device);
-at::Tensor empty_like(const at::Tensor& tensor);  // strides kept when dense, as at::empty_like
+at::Tensor allocate_like(const at::Tensor& tensor);  // strides kept when dense, as at::empty_like
 // `tensor` itself, or a recorded contiguous copy of it.
 at::Tensor contiguous(const at::Tensor& tensor);
 // A recorded conversion (itself when it has the dtype).

@@ -13,5 +13,7 @@ eager::TensorArgument read_argument(const at::Tensor& tensor);
 eager::TensorArgument write_argument(const at::Tensor& tensor);
 // The value of a 0-dimensional CPU tensor. Declines for complex ones.
 Scalar host_number(const at::Tensor& tensor);
+// The bound on threads a command is recorded with: the caller's torch.get_num_threads().
+int recording_threads();
 
 }  // namespace neuron::aten

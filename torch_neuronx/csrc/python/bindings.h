@@ -13,5 +13,6 @@ void bind_device(nanobind::module_& module);
 void bind_memory(nanobind::module_& module);
 void bind_random(nanobind::module_& module);
 void bind_eager(nanobind::module_& module);
+void bind_operators(nanobind::module_& module);
 
 }  // namespace torch_neuronx

@@ -1,3 +1,4 @@
+#include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/python/bindings.h"
 
 NB_MODULE(_C, module) {
@@ -9,4 +10,6 @@ NB_MODULE(_C, module) {
   torch_neuronx::bind_memory(module);
   torch_neuronx::bind_random(module);
   torch_neuronx::bind_eager(module);
+  torch_neuronx::bind_operators(module);
+  neuron::aten::register_operators();
 }

@@ -1,0 +1,203 @@
+#include "torch_neuronx/csrc/aten/infer.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "neuron/base/hash.h"
+#include "torch_neuronx/csrc/aten/bridge.h"
+
+namespace neuron::aten {
+namespace {
+
+// Metadata entries kept; an entry is a few hundred bytes.
+constexpr size_t kCacheCapacity = 8192;
+
+// The key as words. Everything that can change a Meta kernel's answer is in it: metadata, not addresses; values of
+// numbers.
+class Key {
+ public:
+  void word(uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  bool add(const c10::IValue& value);
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  void tensor(const at::Tensor& tensor);
+  std::string bytes_;
+};
+
+void Key::tensor(const at::Tensor& tensor) {
+  if (!tensor.defined()) return word(0xffff);
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  word(static_cast<uint64_t>(tensor.scalar_type()) << 16 | static_cast<uint64_t>(tensor.dim()) << 8 |
+       static_cast<uint64_t>(is_host_number(tensor)) << 1 | static_cast<uint64_t>(impl->is_wrapped_number()));
+  for (int64_t size : tensor.sizes()) word(static_cast<uint64_t>(size));
+  for (int64_t stride : tensor.strides()) word(static_cast<uint64_t>(stride));
+}
+
+bool Key::add(const c10::IValue& value) {
+  if (value.isTensor()) {
+    word(1);
+    tensor(value.toTensor());
+  } else if (value.isNone()) {
+    word(2);
+  } else if (value.isInt()) {
+    word(3), word(static_cast<uint64_t>(value.toInt()));
+  } else if (value.isDouble()) {
+    word(4), word(std::bit_cast<uint64_t>(value.toDouble()));
+  } else if (value.isBool()) {
+    word(5 + (value.toBool() ? 1 : 0));
+  } else if (value.isString()) {
+    const std::string& text = value.toStringRef();
+    word(7), word(text.size());
+    bytes_ += text;
+  } else if (value.isDevice()) {
+    word(8);
+  } else if (value.isGenerator()) {
+    word(9);
+  } else if (value.isComplexDouble()) {
+    auto number = value.toComplexDouble();
+    word(10), word(std::bit_cast<uint64_t>(number.real())), word(std::bit_cast<uint64_t>(number.imag()));
+  } else if (value.isList()) {
+    word(11);
+    auto items = value.toListRef();
+    word(items.size());
+    for (const c10::IValue& item : items) {
+      if (!add(item)) return false;
+    }
+  } else {
+    return false;  // symbolic or opaque: not cached
+  }
+  return true;
+}
+
+class Cache {
+ public:
+  std::shared_ptr<const Inferred> find(const std::string& key) {
+    std::lock_guard lock(mutex_);
+    auto found = index_.find(key);
+    if (found == index_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->value;
+  }
+  void insert(std::string key, std::shared_ptr<const Inferred> value) {
+    std::lock_guard lock(mutex_);
+    if (index_.contains(key)) return;
+    entries_.push_front({std::move(key), std::move(value)});
+    index_.emplace(entries_.front().key, entries_.begin());
+    if (entries_.size() > kCacheCapacity) {
+      index_.erase(entries_.back().key);
+      entries_.pop_back();
+    }
+  }
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const Inferred> value;
+  };
+  struct Hash {
+    size_t operator()(std::string_view text) const { return hash_text(text); }
+  };
+  std::mutex mutex_;
+  std::list<Entry> entries_;  // most recently used first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator, Hash> index_;
+};
+
+Cache& cache() {
+  static Cache* instance = new Cache;  // outlives every thread that may still record at exit
+  return *instance;
+}
+
+at::Tensor to_meta(const at::Tensor& tensor) {
+  // Numbers keep their device: Meta kernels tell a CPU number from a device tensor as the CPU's own do.
+  if (!tensor.defined() || is_host_number(tensor)) return tensor;
+  at::Tensor meta(at::detail::empty_strided_meta(tensor.sizes(), tensor.strides(), tensor.scalar_type()));
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return meta;
+}
+
+c10::IValue to_meta(const c10::IValue& value) {
+  if (value.isTensor()) return to_meta(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(to_meta(tensor));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+      list.push_back(tensor ? std::optional(to_meta(*tensor)) : std::nullopt);
+    }
+    return list;
+  }
+  if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::DeviceType::Meta);
+  if (value.isGenerator()) return c10::IValue();
+  return value;
+}
+
+InferredTensor describe(const at::Tensor& tensor, const std::vector<c10::IValue>& arguments) {
+  InferredTensor described;
+  described.defined = tensor.defined();
+  if (!described.defined) return described;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].isTensor() && arguments[i].toTensor().is_same(tensor)) described.argument = static_cast<int>(i);
+  }
+  described.sizes = tensor.sizes();
+  described.strides = tensor.strides();
+  described.dtype = tensor.scalar_type();
+  return described;
+}
+
+}  // namespace
+
+std::shared_ptr<const Inferred> infer(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
+                                      bool& fresh) {
+  const size_t count = op.schema().arguments().size();
+  const size_t base = stack.size() - count;
+  Key key;
+  key.word(reinterpret_cast<uint64_t>(&op.schema()));
+  key.word(static_cast<uint64_t>(c10::get_default_dtype_as_scalartype()));
+  bool cacheable = true;
+  for (size_t i = 0; i < count && cacheable; ++i) cacheable = key.add(stack[base + i]);
+  std::string text = key.take();
+  fresh = false;
+  if (cacheable) {
+    if (auto found = cache().find(text)) return found;
+  }
+  fresh = true;
+
+  std::vector<c10::IValue> arguments;
+  arguments.reserve(count);
+  for (size_t i = 0; i < count; ++i) arguments.push_back(to_meta(stack[base + i]));
+  std::vector<c10::IValue> results = arguments;
+  {
+    at::AutoDispatchBelowADInplaceOrView below;
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &results);
+  }
+  auto inferred = std::make_shared<Inferred>();
+  for (const c10::IValue& result : results) {
+    if (result.isTensor()) {
+      inferred->lists.push_back(-1);
+      inferred->tensors.push_back(describe(result.toTensor(), arguments));
+    } else if (result.isTensorList()) {
+      auto tensors = result.toTensorVector();
+      inferred->lists.push_back(static_cast<int>(tensors.size()));
+      for (const at::Tensor& tensor : tensors) inferred->tensors.push_back(describe(tensor, arguments));
+    } else {
+      inferred->lists.push_back(result.isNone() ? -1 : -2);
+      if (result.isNone()) inferred->tensors.emplace_back().defined = false;
+    }
+  }
+  if (cacheable) cache().insert(std::move(text), inferred);
+  return inferred;
+}
+
+}  // namespace neuron::aten

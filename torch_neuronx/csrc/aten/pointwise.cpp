@@ -1,0 +1,367 @@
+#include "torch_neuronx/csrc/aten/pointwise.h"
+
+#include <ATen/core/ivalue.h>
+#include <ATen/native/TypeProperties.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <cmath>
+
+#include "neuron/lowering/operator_attributes.h"
+#include "torch_neuronx/csrc/aten/arguments.h"
+#include "torch_neuronx/csrc/aten/dispatcher.h"
+#include "torch_neuronx/csrc/aten/fallback.h"
+#include "torch_neuronx/csrc/aten/tensor_argument.h"
+#include "torch_neuronx/csrc/register/errors.h"
+
+namespace neuron::aten {
+
+// What one call brings, in schema order.
+struct PointwiseKernel::Operands {
+  c10::SmallVector<Input, 6> inputs;
+  c10::SmallVector<const at::Tensor*, 6> tensors;
+  c10::SmallVector<int64_t, 6> attributes;
+  at::native::ResultTypeState promotion;
+  const lowering::Operator* op = nullptr;
+  bool promote_to_float = false;
+  bool plain = true;  // device tensors of one device and numbers; nothing that needs a second look
+  uint64_t key = 0;   // dtypes and kinds of the operands, 9 bits each
+  int operands = 0;
+
+  void extend_key(uint64_t bits) {
+    key = key << 9 | bits;
+    plain &= ++operands <= 6;
+  }
+};
+
+namespace {
+
+constexpr PointwiseRow kRows[] = {
+#include "aten_ops_table.inc"
+};
+
+enum Kind : uint64_t { Dimensioned = 1, ZeroDimensional = 2, Wrapped = 3, NegativeNumber = 0 };
+
+uint64_t key_bits(at::ScalarType type, Kind kind) { return static_cast<uint64_t>(type) << 2 | kind; }
+
+bool is_text(const c10::TypePtr& type) { return type->kind() == c10::TypeKind::StringType; }
+
+// A string argument as the enumerations of operator_attributes.h; false when it is none of them (the Meta kernel
+// raises).
+bool text_attribute(std::string_view text, int64_t& value) {
+  using lowering::Approximate, lowering::RoundingMode;
+  if (text == "none") return value = static_cast<int64_t>(Approximate::None), true;
+  if (text == "tanh") return value = static_cast<int64_t>(Approximate::Tanh), true;
+  if (text == "trunc") return value = static_cast<int64_t>(RoundingMode::Trunc), true;
+  if (text == "floor") return value = static_cast<int64_t>(RoundingMode::Floor), true;
+  return false;
+}
+
+bool promotes_by_default(const c10::Argument& argument, bool tensor) {
+  static constexpr std::string_view numbers[] = {"other", "exponent", "self", "min", "max"};
+  if (tensor) return true;
+  return std::find(std::begin(numbers), std::end(numbers), argument.name()) != std::end(numbers);
+}
+
+}  // namespace
+
+bool DtypeMemo::find(uint64_t key, Types& types) const {
+  for (const Slot& slot : slots_) {
+    const uint64_t found = slot.key.load(std::memory_order_acquire);
+    if (found == 0) return false;
+    if (found != key) continue;
+    const uint16_t packed = slot.types.load(std::memory_order_relaxed);
+    types = {static_cast<at::ScalarType>(packed & 0xff), static_cast<at::ScalarType>(packed >> 8)};
+    return true;
+  }
+  return false;
+}
+
+void DtypeMemo::insert(uint64_t key, Types types) {
+  std::lock_guard lock(insertion_);
+  for (Slot& slot : slots_) {
+    const uint64_t found = slot.key.load(std::memory_order_relaxed);
+    if (found == key) return;
+    if (found != 0) continue;
+    slot.types.store(static_cast<uint16_t>(static_cast<int>(types.common) | static_cast<int>(types.output) << 8),
+                     std::memory_order_relaxed);
+    slot.key.store(key, std::memory_order_release);
+    return;
+  }
+}
+
+PointwiseKernel::PointwiseKernel(const PointwiseRow& row, const lowering::Operator& op,
+                                 const c10::FunctionSchema& schema, OperatorRecord& record)
+    : op_(&op),
+      unscaled_(lowering::find_operator(std::string(row.lowering) + "_unscaled")),
+      promote_to_float_(row.promote_to_float),
+      accepts_(row.accepts),
+      output_count_(0),
+      single_result_(schema.returns().size() == 1),
+      record_(record) {
+  const std::string_view rule = row.lowering;
+  divides_ = rule == "div" || rule == "floor_divide" || rule == "remainder" || rule == "fmod";
+  for (const c10::Argument& argument : schema.arguments()) {
+    Parameter parameter;
+    const int position = static_cast<int>(parameters_.size());
+    c10::TypePtr type = argument.real_type();
+    if (auto optional = type->cast<c10::OptionalType>()) {
+      parameter.optional = true;
+      type = optional->getElementType();
+    }
+    const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    const bool tensor = type->kind() == c10::TypeKind::TensorType;
+    if (tensor && written && argument.kwarg_only()) {
+      parameter.role = Role::Output;
+      ++output_count_;
+    } else if (tensor) {
+      parameter.role = Role::Tensor;
+      if (written) inplace_ = position;
+    } else if (type->kind() == c10::TypeKind::NumberType || type->kind() == c10::TypeKind::FloatType) {
+      parameter.role = Role::Number;
+      parameter.alpha = argument.name() == "alpha";
+    } else if (is_text(type)) {
+      parameter.role = Role::Text;
+      parameter.rounding_mode = argument.name() == "rounding_mode";
+    } else if (type->kind() == c10::TypeKind::BoolType || type->kind() == c10::TypeKind::IntType) {
+      parameter.role = Role::Integer;
+    }
+    parameter.promotes = row.common == 0 ? promotes_by_default(argument, tensor) : (row.common >> position & 1) != 0;
+    parameters_.push_back(parameter);
+  }
+}
+
+bool PointwiseKernel::accepts(at::ScalarType common) const {
+  if (!has_dtype(common)) return false;
+  switch (dtype_class(dtype_of(common))) {
+    case DTypeClass::Boolean:
+      return (accepts_ & 1) != 0;
+    // The CPU has few kernels for the wide unsigned integers: what it lacks, it refuses with its own text.
+    case DTypeClass::Unsigned:
+      return (accepts_ & 2) != 0 && common == at::ScalarType::Byte;
+    case DTypeClass::Signed:
+      return (accepts_ & 2) != 0;
+    case DTypeClass::Float:
+      return (accepts_ & 4) != 0 && dtype_size(dtype_of(common)) > 1;
+    case DTypeClass::Complex:
+      return (accepts_ & 8) != 0;
+  }
+  return false;
+}
+
+void PointwiseKernel::gather(const c10::Stack& stack, size_t base, Operands& operands) const {
+  operands.op = op_;
+  operands.promote_to_float = promote_to_float_;
+  operands.key = static_cast<uint64_t>(c10::get_default_dtype_as_scalartype()) & 15;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& parameter = parameters_[i];
+    const c10::IValue& value = stack[base + i];
+    if (parameter.optional && parameter.role != Role::Ignored) {
+      if (parameter.role == Role::Text) {
+        if (value.isNone()) operands.attributes.push_back(0);
+      } else {
+        operands.attributes.push_back(value.isNone() ? 0 : 1);
+      }
+      if (value.isNone()) {
+        if (parameter.rounding_mode) operands.promote_to_float = true;
+        operands.extend_key(0);
+        continue;
+      }
+    }
+    switch (parameter.role) {
+      case Role::Tensor: {
+        const at::Tensor& tensor = value.toTensor();
+        if (!tensor.defined()) decline();
+        const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+        operands.extend_key(key_bits(tensor.scalar_type(), wrapped             ? Wrapped
+                                                           : tensor.dim() == 0 ? ZeroDimensional
+                                                                               : Dimensioned));
+        if (parameter.promotes) {
+          operands.promotion = at::native::update_result_type_state(tensor, operands.promotion);
+        }
+        operands.tensors.push_back(&tensor);
+        operands.inputs.emplace_back(tensor);
+        break;
+      }
+      case Role::Number: {
+        const at::Scalar number = value.toScalar();
+        if (number.isSymbolic()) decline();
+        if (parameter.promotes) {
+          operands.promotion = at::native::update_result_type_state(number, operands.promotion);
+        }
+        const Scalar operand = scalar_of(number);
+        // Meta kernels look at the sign of a number (integer powers) and at its kind, not at more of its value.
+        operands.extend_key(key_bits(number.type(), operand.as_double() < 0 ? NegativeNumber : Wrapped) | 1ull << 8);
+        if (parameter.alpha && unscaled_ != nullptr && operand.as_double() == 1) {
+          operands.op = unscaled_;
+        } else {
+          operands.inputs.emplace_back(operand);
+        }
+        break;
+      }
+      case Role::Integer:
+        operands.attributes.push_back(value.isBool() ? static_cast<int64_t>(value.toBool()) : value.toInt());
+        break;
+      case Role::Text: {
+        int64_t attribute = 0;
+        if (!text_attribute(value.toStringRef(), attribute)) decline();
+        operands.attributes.push_back(attribute);
+        operands.extend_key(static_cast<uint64_t>(attribute) + 1);
+        break;
+      }
+      case Role::Output:
+      case Role::Ignored:
+        break;
+    }
+  }
+}
+
+void PointwiseKernel::check_divisor(const Operands& operands, at::ScalarType common) const {
+  if (!divides_ || !c10::isIntegralType(common, /*includeBool=*/true) || operands.promote_to_float) return;
+  const Input& divisor = operands.inputs[1];
+  const bool host = divisor.tensor == nullptr || is_host_number(*divisor.tensor);
+  if (host) {
+    const Scalar number = divisor.tensor == nullptr ? divisor.number : host_number(*divisor.tensor);
+    TORCH_CHECK(number.as_double() != 0, "ZeroDivisionError");
+    return;
+  }
+  const kernels::Kernel* check = kernels::find_kernel("check_divisor");
+  if (check == nullptr) decline();
+  if (divisor.tensor->numel() != 0) record_kernel(*check, {}, {*divisor.tensor});
+}
+
+void PointwiseKernel::record(const Operands& operands, at::ScalarType common,
+                             std::span<const at::Tensor> outputs) const {
+  const std::span inputs(operands.inputs.data(), operands.inputs.size());
+  const std::span attributes(operands.attributes.data(), operands.attributes.size());
+  if (outputs.size() == 1) {
+    record_elementwise(*operands.op, dtype_of(common), outputs[0], inputs, attributes);
+  } else {
+    record_row(*operands.op, dtype_of(common), outputs[0].sizes(), 0, outputs, inputs, attributes);
+  }
+}
+
+// The way of nearly every call: the dtypes were seen before, layouts are simple. Shapes that do not fit go to the Meta
+// kernel, whose error text it is.
+bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, size_t base) {
+  DtypeMemo::Types types;
+  if (!operands.plain || output_count_ != 0 || !single_result_ || !memo_.find(operands.key, types)) return false;
+  const at::Tensor* lead = nullptr;  // the first operand that is not a number
+  bool same = true;                  // sizes and strides as the lead's, or no dimension
+  bool contiguous = true;
+  for (const at::Tensor* tensor : operands.tensors) {
+    if (is_host_number(*tensor)) continue;
+    if (!is_neuron(*tensor)) return false;
+    if (lead == nullptr) {
+      lead = tensor;
+    } else {
+      if (tensor->device() != lead->device()) return false;
+      same &= tensor->sizes().equals(lead->sizes()) && tensor->strides().equals(lead->strides());
+    }
+    contiguous &= tensor->is_contiguous();
+  }
+  if (lead == nullptr) return false;
+
+  if (inplace_ >= 0) {
+    const at::Tensor& self = *operands.tensors[0];
+    if (!is_neuron(self) || !(contiguous || self.is_non_overlapping_and_dense())) return false;
+    for (const at::Tensor* tensor : operands.tensors) {
+      if (tensor == &self || is_host_number(*tensor)) continue;
+      const at::IntArrayRef sizes = tensor->sizes();
+      const at::IntArrayRef target = self.sizes();
+      if (sizes.size() > target.size()) return false;
+      for (size_t d = 1; d <= sizes.size(); ++d) {
+        if (sizes[sizes.size() - d] != 1 && sizes[sizes.size() - d] != target[target.size() - d]) return false;
+      }
+      // The same storage: identical views are fine, anything else has to be looked at.
+      if (!tensor->is_same(self) && tensor->storage().is_alias_of(self.storage())) return false;
+    }
+    check_divisor(operands, types.common);
+    record(operands, types.common, {&self, 1});
+    stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(base) + 1, stack.end());
+    return true;
+  }
+
+  at::Tensor output;
+  if (same && (contiguous || lead->is_non_overlapping_and_dense())) {
+    output = contiguous ? empty(lead->sizes(), types.output, lead->device())
+                        : empty_strided(lead->sizes(), lead->strides(), types.output, lead->device());
+  } else if (contiguous) {
+    // Broadcast row-major operands give a row-major result.
+    at::DimVector sizes(lead->sizes());
+    for (const at::Tensor* tensor : operands.tensors) {
+      const at::IntArrayRef other = tensor->sizes();
+      if (other.size() > sizes.size()) sizes.insert(sizes.begin(), other.size() - sizes.size(), 1);
+      for (size_t d = 1; d <= other.size(); ++d) {
+        int64_t& size = sizes[sizes.size() - d];
+        const int64_t given = other[other.size() - d];
+        if (size == given || given == 1) continue;
+        if (size != 1) return false;
+        size = given;
+      }
+    }
+    output = empty(sizes, types.output, lead->device());
+  } else {
+    return false;
+  }
+  check_divisor(operands, types.common);
+  record(operands, types.common, {&output, 1});
+  stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(base), stack.end());
+  stack.emplace_back(std::move(output));
+  return true;
+}
+
+void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
+  const size_t base = stack.size() - parameters_.size();
+  Operands operands;
+  gather(stack, base, operands);
+  if (run_quickly(operands, stack, base)) return;
+
+  at::ScalarType common = at::native::result_type(operands.promotion);
+  if (operands.promote_to_float && c10::isIntegralType(common, /*includeBool=*/true)) {
+    common = c10::get_default_dtype_as_scalartype();
+  }
+  for (const at::Tensor* tensor : operands.tensors) {
+    if (!has_dtype(tensor->scalar_type())) decline();
+  }
+  if (!accepts(common)) decline();
+  Arguments arguments(op, stack);
+  const std::vector<at::Tensor>& outputs = arguments.outputs();
+  if (inplace_ >= 0 || output_count_ != 0) {
+    for (const at::Tensor& output : outputs) {
+      check_no_internal_overlap(output);
+      for (const at::Tensor* tensor : operands.tensors) {
+        if (!tensor->is_same(output) && !is_host_number(*tensor)) check_no_partial_overlap(output, *tensor);
+      }
+    }
+  }
+  check_divisor(operands, common);
+  record(operands, common, outputs);
+  if (operands.plain && single_result_) memo_.insert(operands.key, {common, outputs[0].scalar_type()});
+  arguments.finish();
+}
+
+void PointwiseKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) {
+  try {
+    run(op, *stack);
+    note_executed(record_);
+  } catch (const Declined&) {
+    fall_back(op, *stack);
+  } catch (const Error& error) {
+    torch_neuronx::rethrow_as_torch(error);
+  }
+}
+
+void register_pointwise() {
+  for (const PointwiseRow& row : kRows) {
+    const lowering::Operator* op = lowering::find_operator(row.lowering);
+    if (op == nullptr) continue;
+    const c10::OperatorName name = full_name(row.op);
+    auto handle = c10::Dispatcher::singleton().findSchema(name);
+    TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
+    OperatorRecord& record = new_operator_record(c10::toString(name));
+    add_kernel(name, c10::KernelFunction::makeFromBoxedFunctor(
+                         std::make_unique<PointwiseKernel>(row, *op, handle->schema(), record)));
+  }
+}
+
+}  // namespace neuron::aten

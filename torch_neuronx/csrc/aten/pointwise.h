@@ -1,0 +1,86 @@
+// The pointwise driver: one kernel class serves every elementwise overload of ops/aten_ops.yaml, functional, in-place
+// and out=. What an overload does follows from its schema and its row; its arithmetic is the lowering rule of that
+// name.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "neuron/lowering/lowering.h"
+#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/tracking.h"
+
+namespace neuron::aten {
+
+struct PointwiseRow {
+  const char* op;
+  const char* lowering;
+  bool promote_to_float;
+  uint8_t accepts;  // bit per class: bool, int, float, complex
+  uint32_t common;  // bit per argument that takes part in promotion; 0: the default of the table
+};
+
+// Dtypes of an overload by the dtypes and kinds of its operands: what its Meta kernel said before. Append-only and read
+// without a lock; when it is full further combinations ask the Meta kernel each time.
+class DtypeMemo {
+ public:
+  struct Types {
+    at::ScalarType common, output;
+  };
+  bool find(uint64_t key, Types& types) const;
+  void insert(uint64_t key, Types types);
+
+ private:
+  static constexpr size_t kSlots = 24;
+  struct Slot {
+    std::atomic<uint64_t> key{0};
+    std::atomic<uint16_t> types{0};
+  };
+  std::array<Slot, kSlots> slots_;
+  std::mutex insertion_;
+};
+
+class PointwiseKernel final : public c10::OperatorKernel {
+ public:
+  PointwiseKernel(const PointwiseRow& row, const lowering::Operator& op, const c10::FunctionSchema& schema,
+                  OperatorRecord& record);
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack);
+
+ private:
+  enum class Role : uint8_t { Tensor, Number, Integer, Text, Output, Ignored };
+  struct Parameter {
+    Role role = Role::Ignored;
+    bool optional = false;
+    bool promotes = false;
+    bool alpha = false;
+    bool rounding_mode = false;
+  };
+  struct Operands;
+
+  void run(const c10::OperatorHandle& op, c10::Stack& stack);
+  void gather(const c10::Stack& stack, size_t base, Operands& operands) const;
+  bool run_quickly(const Operands& operands, c10::Stack& stack, size_t base);
+  void record(const Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const;
+  bool accepts(at::ScalarType common) const;
+  void check_divisor(const Operands& operands, at::ScalarType common) const;
+
+  const lowering::Operator* op_;
+  const lowering::Operator* unscaled_;  // the rule without alpha, for alpha = 1
+  std::vector<Parameter> parameters_;
+  bool promote_to_float_;
+  bool divides_;  // raises on an integer divisor of zero
+  uint8_t accepts_;
+  int inplace_ = -1;  // the argument that is written and read
+  int output_count_;  // out= arguments
+  bool single_result_;
+  OperatorRecord& record_;
+  DtypeMemo memo_;
+};
+
+void register_pointwise();
+
+}  // namespace neuron::aten

@@ -1,0 +1,82 @@
+#include "torch_neuronx/csrc/aten/registration.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstring>
+
+#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/dispatcher.h"
+#include "torch_neuronx/csrc/aten/fallback.h"
+#include "torch_neuronx/csrc/aten/pointwise.h"
+#include "torch_neuronx/csrc/aten/tracking.h"
+#include "torch_neuronx/csrc/aten/views.h"
+#include "torch_neuronx/csrc/register/errors.h"
+
+namespace neuron::aten {
+namespace {
+
+std::vector<RegisteredWrapper>& wrappers() {
+  static auto* list = new std::vector<RegisteredWrapper>;
+  return *list;
+}
+
+class WrapperKernel final : public c10::OperatorKernel {
+ public:
+  WrapperKernel(Wrapper wrapper, OperatorRecord& record) : wrapper_(wrapper), record_(record) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) {
+    try {
+      Arguments arguments(op, *stack);
+      wrapper_(arguments);
+      arguments.finish();
+      note_executed(record_);
+    } catch (const Declined&) {
+      fall_back(op, *stack);
+    } catch (const Error& error) {
+      torch_neuronx::rethrow_as_torch(error);
+    }
+  }
+
+ private:
+  Wrapper wrapper_;
+  OperatorRecord& record_;
+};
+
+}  // namespace
+
+Registration::Registration(const char* name, Wrapper wrapper) { wrappers().push_back({name, wrapper}); }
+
+const std::vector<RegisteredWrapper>& registered_wrappers() { return wrappers(); }
+
+c10::OperatorName full_name(std::string_view name) {
+  const size_t scope = name.find("::");
+  std::string space = scope == std::string_view::npos ? "aten" : std::string(name.substr(0, scope));
+  std::string_view rest = scope == std::string_view::npos ? name : name.substr(scope + 2);
+  const size_t dot = rest.find('.');
+  return {space + "::" + std::string(rest.substr(0, dot)),
+          dot == std::string_view::npos ? "" : std::string(rest.substr(dot + 1))};
+}
+
+void add_kernel(const c10::OperatorName& name, c10::KernelFunction kernel, c10::DispatchKey key) {
+  // The dispatcher undoes a registration when its handle dies; ours last as long as the process.
+  static auto* handles = new std::vector<c10::RegistrationHandleRAII>;
+  TORCH_INTERNAL_ASSERT(c10::Dispatcher::singleton().findSchema(name).has_value(), "this torch", " has no operator ",
+                        c10::toString(name));
+  handles->push_back(
+      c10::Dispatcher::singleton().registerImpl(name, key, std::move(kernel), std::nullopt, nullptr, "torch_neuronx"));
+}
+
+void register_operators() {
+  register_fallback();
+  register_views();
+  register_factories();
+  register_pointwise();
+  for (const RegisteredWrapper& entry : wrappers()) {
+    const c10::OperatorName name = full_name(entry.name);
+    OperatorRecord& record = new_operator_record(c10::toString(name));
+    add_kernel(name, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<WrapperKernel>(entry.wrapper, record)));
+  }
+}
+
+}  // namespace neuron::aten
