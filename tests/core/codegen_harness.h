@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -243,6 +244,14 @@ inline std::vector<HostTarget> runnable_targets() {
   return {HostTarget::Avx2};
 }
 
+// Compiled once for all the sizes that a test tries.
+inline std::shared_ptr<const Executable> compiled(const RegionSpec& spec, HostTarget target) {
+  static std::map<std::pair<std::string, HostTarget>, std::shared_ptr<const Executable>> kept;
+  auto& executable = kept[{region_signature(spec), target}];
+  if (!executable) executable = host_compiler().compile_for(spec, target);
+  return executable;
+}
+
 // Compiles for every runnable target, runs with one and two threads, and compares with the interpreter within `ulps`
 // and the runs with each other bit by bit.
 inline void check_region(const RegionSpec& spec, const std::vector<int64_t>& sizes, double ulps = 0,
@@ -255,7 +264,7 @@ inline void check_region(const RegionSpec& spec, const std::vector<int64_t>& siz
   const auto expected = run.expected();
   std::vector<interpret::Buffer> first;
   for (HostTarget target : runnable_targets()) {
-    auto executable = host_compiler().compile_for(spec, target);
+    auto executable = compiled(spec, target);
     for (int threads : {1, 2}) {
       run.threads = threads;
       auto outputs = run.run(*executable);

@@ -151,5 +151,53 @@ TEST(CodegenInner, OneLongRowIsTheSameOnSeveralThreads) {
   check_region(r.finish(), {700001});
 }
 
+void check_columns(const RegionSpec& spec, bool special = false) {
+  for (int64_t reduced : {0, 1, 7, 256, 300, 1000}) {
+    for (int64_t columns : {2, 31, 64, 300}) {
+      SCOPED_TRACE(fmt::format("{} reduced, {} columns", reduced, columns));
+      check_region(spec, {2, reduced, columns}, 0, special);
+    }
+  }
+}
+
+TEST(CodegenOuter, SumOfEveryStrideClass) {
+  for (InnerStride inner : {InnerStride::Zero, InnerStride::One, InnerStride::Other}) {
+    RegionBuilder r(3, Reduction::Outer);
+    auto& b = r.builder;
+    Value x = r.tensor(DType::Float32, inner), y = r.tensor(DType::Float32);
+    Value i = b.convert(r.index(), DType::Float32);
+    Value sum = r.reduce(Opcode::Add, b.multiply(x, b.add(y, i)), 0.5);
+    r.result(sum, InnerStride::Other);
+    r.result(b.multiply(sum, b.constant_like(sum, 0.25)));
+    check_columns(r.finish());
+  }
+}
+
+TEST(CodegenOuter, SimpleReducersOfEveryDtypeWithSpecialValues) {
+  for (DType dtype : {DType::Bool, DType::UInt8, DType::Int16, DType::Int32, DType::Int64, DType::BFloat16,
+                      DType::Float16, DType::Float64}) {
+    RegionBuilder r(2, Reduction::Outer);
+    Value x = r.tensor(dtype);
+    for (Opcode opcode : {Opcode::Add, Opcode::Multiply, Opcode::Maximum, Opcode::Minimum})
+      r.result(r.reduce(opcode, x, 1));
+    SCOPED_TRACE(std::string(dtype_name(dtype)));
+    check_region(r.finish(), {600, 45}, 0, true);
+  }
+}
+
+TEST(CodegenOuter, ArgumentOfTheMaximum) {
+  RegionBuilder r(2, Reduction::Outer);
+  add_argmax(r, DType::Float32);
+  check_region(r.finish(), {300, 37}, 0, true);
+}
+
+TEST(CodegenOuter, ThreadsSplitColumnsRowsOrChunks) {
+  RegionBuilder r(2, Reduction::Outer);
+  r.result(r.reduce(Opcode::Add, r.tensor(DType::Float32), 0));
+  RegionSpec spec = r.finish();
+  check_region(spec, {700, 3000});
+  check_region(spec, {40000, 40});
+}
+
 }  // namespace
 }  // namespace neuron::codegen

@@ -1,10 +1,10 @@
 // Emits the LLVM function of one region.
 //
-//   void kernel(const RegionArguments*, void* scratch, int64 row_begin, row_end, column_begin, column_end)
+//   void kernel(const RegionArguments*, const KernelRange*)
 //
 // Rows are the positions of all dimensions but the innermost (Outer: but the last two), in row-major order; columns
-// those of the innermost. Inner regions are called with all columns. `scratch` holds kScratchRowBytes(columns) for each
-// scratch row.
+// those of the innermost. Reductions go by chunks of the reduced dimension (docs/numerics.md), whose partial results
+// another phase can combine.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -13,14 +13,37 @@
 
 namespace neuron::codegen {
 
-using KernelFunction = void (*)(const RegionArguments*, void* scratch, int64_t row_begin, int64_t row_end,
-                                int64_t column_begin, int64_t column_end);
+// Read by generated code.
+enum class Phase : int64_t {
+  Whole,       // reduce and store
+  Accumulate,  // only write the partial results of the chunks
+  Finish,      // combine the partial results of all chunks, and store
+};
+
+struct KernelRange {
+  int64_t row_begin, row_end;
+  int64_t column_begin, column_end;  // Inner: all columns
+  int64_t chunk_begin, chunk_end;    // regions with a reduction
+  Phase phase;
+  // Accumulate and Finish, of the one row in range. Inner: 8 bytes for each (chunk, accumulator); Outer: the same
+  // number of rows of padded_row_bytes(columns).
+  void* partials;
+  void* scratch;  // padded_row_bytes(columns) for each scratch row of the plan
+};
+
+using KernelFunction = void (*)(const RegionArguments*, const KernelRange*);
 
 inline constexpr const char* kKernelName = "kernel";
-// Space for one scratch row of any dtype, with room for a whole block past its end.
-constexpr int64_t scratch_row_bytes(int64_t columns) { return (columns / 64 + 2) * 64 * 8; }
+inline constexpr int64_t kInnerChunk = 4096;
+inline constexpr int64_t kOuterChunk = 256;
+
+// Space for a row of any dtype, with room for a whole block past its end.
+constexpr int64_t padded_row_bytes(int64_t columns) { return (columns / 64 + 2) * 64 * 8; }
 
 // `vector_bytes` is the register width of the target.
 void emit_kernel(llvm::Module& module, const Plan& plan, int vector_bytes);
+
+// Whether the kernel knows Phase::Accumulate and Phase::Finish.
+bool has_phases(const Plan& plan);
 
 }  // namespace neuron::codegen

@@ -34,7 +34,8 @@ uint64_t checksum(const KernelFacts& facts, std::string_view object) {
   uint64_t seed = hash_bytes(object.data(), object.size());
   for (uint64_t fact :
        {static_cast<uint64_t>(facts.rank), static_cast<uint64_t>(facts.reduction), static_cast<uint64_t>(facts.target),
-        static_cast<uint64_t>(facts.scratch_rows), static_cast<uint64_t>(facts.cost)}) {
+        static_cast<uint64_t>(facts.scratch_rows), static_cast<uint64_t>(facts.has_phases),
+        static_cast<uint64_t>(facts.accumulators), static_cast<uint64_t>(facts.cost)}) {
     seed = hash_combine(seed, fact);
   }
   return seed;
@@ -55,6 +56,8 @@ void* thread_scratch(size_t bytes) {
   return reinterpret_cast<void*>((address + 63) & ~uintptr_t{63});
 }
 
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 int64_t product(const int64_t* sizes, int count) {
   int64_t result = 1;
   for (int i = 0; i < count; ++i) result *= sizes[i];
@@ -71,6 +74,11 @@ KernelFacts facts_of(const Plan& plan, HostTarget target) {
   facts.reduction = plan.spec().reduction;
   facts.target = target;
   facts.scratch_rows = static_cast<uint8_t>(plan.scratch().size());
+  facts.has_phases = has_phases(plan);
+  for (const Stage& stage : plan.stages()) {
+    for (int index : stage.reductions)
+      facts.accumulators += static_cast<uint8_t>(plan.graph().operations()[index].results.size());
+  }
   facts.cost = std::max(1, plan.cost());
   return facts;
 }
@@ -79,44 +87,101 @@ HostExecutable::HostExecutable(const KernelFacts& facts, std::string object)
     : facts_(facts), object_(std::move(object)), code_(object_), kernel_(code_.kernel()) {}
 
 void HostExecutable::run(const RegionArguments& arguments) const {
-  const int outer = facts_.rank - 1;
-  const int64_t rows = product(arguments.sizes, outer), columns = arguments.sizes[outer];
-  if (facts_.reduction == Reduction::None) {
-    run_elements(arguments, rows, columns);
-  } else {
-    run_rows(arguments, rows, columns);
+  switch (facts_.reduction) {
+    case Reduction::None:
+      return run_elements(arguments);
+    case Reduction::Inner:
+      return run_rows(arguments);
+    case Reduction::Outer:
+      return run_columns(arguments);
   }
 }
 
-void HostExecutable::run_elements(const RegionArguments& arguments, int64_t rows, int64_t columns) const {
-  const int64_t elements = rows * columns;
+void HostExecutable::run_elements(const RegionArguments& arguments) const {
+  const int outer = facts_.rank - 1;
+  const int64_t rows = product(arguments.sizes, outer), columns = arguments.sizes[outer], elements = rows * columns;
   if (elements == 0) return;
-  if (arguments.threads <= 1 || elements * facts_.cost < 2 * kPartCost) {
-    kernel_(&arguments, nullptr, 0, rows, 0, columns);
-    return;
-  }
-  const int64_t blocks = (columns + kColumnBlock - 1) / kColumnBlock;
+  auto call = [&](int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end) {
+    const KernelRange range{row_begin, row_end, column_begin, column_end, 0, 0, Phase::Whole, nullptr, nullptr};
+    kernel_(&arguments, &range);
+  };
+  if (arguments.threads <= 1 || elements * facts_.cost < 2 * kPartCost) return call(0, rows, 0, columns);
+  const int64_t blocks = ceil_divide(columns, kColumnBlock);
   const int64_t unit = std::min(columns, kColumnBlock) * facts_.cost;
   parallel_for(
       arguments.threads, rows * blocks, std::max<int64_t>(1, kPartCost / unit), [&](int64_t begin, int64_t end) {
-        if (blocks == 1) return kernel_(&arguments, nullptr, begin, end, 0, columns);
+        if (blocks == 1) return call(begin, end, 0, columns);
         while (begin < end) {
           const int64_t row = begin / blocks, first = begin % blocks, last = std::min(blocks, first + (end - begin));
-          kernel_(&arguments, nullptr, row, row + 1, first * kColumnBlock, std::min(columns, last * kColumnBlock));
+          call(row, row + 1, first * kColumnBlock, std::min(columns, last * kColumnBlock));
           begin += last - first;
         }
       });
 }
 
-void HostExecutable::run_rows(const RegionArguments& arguments, int64_t rows, int64_t columns) const {
+void HostExecutable::run_rows(const RegionArguments& arguments) const {
+  const int outer = facts_.rank - 1;
+  const int64_t rows = product(arguments.sizes, outer), columns = arguments.sizes[outer];
   if (rows == 0) return;
-  const size_t scratch = static_cast<size_t>(facts_.scratch_rows) * static_cast<size_t>(scratch_row_bytes(columns));
+  const int64_t chunks = ceil_divide(columns, kInnerChunk);
   const int64_t row_cost = std::max<int64_t>(1, columns * facts_.cost);
+  const bool parallel = arguments.threads > 1 && rows * row_cost >= 2 * kPartCost;
+  if (parallel && facts_.has_phases && rows < 2 * arguments.threads) {
+    return run_in_phases(arguments, rows, columns, chunks, 8);
+  }
+  const size_t scratch = static_cast<size_t>(facts_.scratch_rows) * static_cast<size_t>(padded_row_bytes(columns));
   auto part = [&](int64_t begin, int64_t end) {
-    kernel_(&arguments, scratch > 0 ? thread_scratch(scratch) : nullptr, begin, end, 0, columns);
+    const KernelRange range{
+        begin, end, 0, columns, 0, chunks, Phase::Whole, nullptr, scratch > 0 ? thread_scratch(scratch) : nullptr};
+    kernel_(&arguments, &range);
   };
-  if (arguments.threads <= 1 || rows * row_cost < 2 * kPartCost) return part(0, rows);
+  if (!parallel) return part(0, rows);
   parallel_for(arguments.threads, rows, std::max<int64_t>(1, kPartCost / row_cost), part);
+}
+
+void HostExecutable::run_columns(const RegionArguments& arguments) const {
+  const int outer = facts_.rank - 2;
+  const int64_t rows = product(arguments.sizes, outer), reduced = arguments.sizes[outer],
+                columns = arguments.sizes[outer + 1];
+  if (rows * columns == 0) return;
+  const int64_t chunks = ceil_divide(reduced, kOuterChunk);
+  auto call = [&](int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end) {
+    const KernelRange range{row_begin, row_end, column_begin, column_end, 0, chunks, Phase::Whole, nullptr, nullptr};
+    kernel_(&arguments, &range);
+  };
+  const int64_t column_cost = std::max<int64_t>(1, reduced * facts_.cost);
+  if (arguments.threads <= 1 || rows * columns * column_cost < 2 * kPartCost) return call(0, rows, 0, columns);
+  // Columns are dealt out in whole cache lines; narrow panels would read too little of each row at a time.
+  const int64_t block = std::clamp<int64_t>(ceil_divide(ceil_divide(columns, arguments.threads), 64) * 64, 128, 1024);
+  const int64_t blocks = ceil_divide(columns, block), items = rows * blocks;
+  if (items < arguments.threads && chunks >= arguments.threads) {
+    return run_in_phases(arguments, rows, columns, chunks, padded_row_bytes(columns));
+  }
+  const int64_t unit = std::min(columns, block) * column_cost;
+  parallel_for(arguments.threads, items, std::max<int64_t>(1, kPartCost / unit), [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t row = item / blocks, first = item % blocks * block;
+      call(row, row + 1, first, std::min(columns, first + block));
+    }
+  });
+}
+
+void HostExecutable::run_in_phases(const RegionArguments& arguments, int64_t rows, int64_t columns, int64_t chunks,
+                                   int64_t slot_bytes) const {
+  const int64_t row_bytes = chunks * facts_.accumulators * slot_bytes;
+  std::unique_ptr<std::byte[]> partials(new std::byte[static_cast<size_t>(rows * row_bytes)]);
+  auto call = [&](int64_t row, int64_t first, int64_t last, Phase phase) {
+    const KernelRange range{row, row + 1, 0, columns, first, last, phase, partials.get() + row * row_bytes, nullptr};
+    kernel_(&arguments, &range);
+  };
+  parallel_for(arguments.threads, rows * chunks, 1, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t row = begin / chunks, first = begin % chunks, last = std::min(chunks, first + (end - begin));
+      call(row, first, last, Phase::Accumulate);
+      begin += last - first;
+    }
+  });
+  for (int64_t row = 0; row < rows; ++row) call(row, 0, chunks, Phase::Finish);
 }
 
 std::string HostExecutable::serialize() const {

@@ -16,7 +16,9 @@ struct KernelFacts {
   Reduction reduction = Reduction::None;
   HostTarget target = HostTarget::Avx2;
   uint8_t scratch_rows = 0;
-  int32_t cost = 1;  // per element, in vector additions
+  uint8_t has_phases = 0;
+  uint8_t accumulators = 0;  // of all reductions together
+  int32_t cost = 1;          // per element, in vector additions
 };
 
 KernelFacts facts_of(const Plan& plan, HostTarget target);
@@ -31,8 +33,11 @@ class HostExecutable final : public Executable {
   static std::shared_ptr<const Executable> deserialize(const std::string& bytes, HostTarget target);
 
  private:
-  void run_rows(const RegionArguments& arguments, int64_t rows, int64_t columns) const;
-  void run_elements(const RegionArguments& arguments, int64_t rows, int64_t columns) const;
+  void run_elements(const RegionArguments& arguments) const;
+  void run_rows(const RegionArguments& arguments) const;
+  void run_columns(const RegionArguments& arguments) const;
+  void run_in_phases(const RegionArguments& arguments, int64_t rows, int64_t columns, int64_t chunks,
+                     int64_t slot_bytes) const;
 
   KernelFacts facts_;
   std::string object_;

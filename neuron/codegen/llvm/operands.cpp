@@ -100,6 +100,8 @@ void Operands::advance() {
 
 Value* Operands::row(int operand) { return frame_.load(rows_[operand]); }
 
-Stream Operands::stream(int operand) { return {signature(operand).dtype, row(operand), inner_steps_[operand], false}; }
+Stream Operands::stream(int operand, Value* row) {
+  return {signature(operand).dtype, row, inner_steps_[operand], false};
+}
 
 }  // namespace neuron::codegen

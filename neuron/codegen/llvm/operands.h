@@ -25,7 +25,8 @@ class Operands {
   llvm::Value* row(int operand);
   // Distance in bytes (Index: in units) along a dimension.
   llvm::Value* step(int operand, int dimension);
-  Stream stream(int operand);
+  // The innermost dimension of an operand from `row` on.
+  Stream stream(int operand, llvm::Value* row);
   int count() const { return static_cast<int>(rows_.size()); }
   const OperandSignature& signature(int operand) const;
 

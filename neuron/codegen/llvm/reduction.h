@@ -19,6 +19,8 @@ class Reducer {
   const ir::Operation& operation() const { return operation_; }
   // The accumulator's element type, in memory as in registers.
   llvm::Type* type(llvm::LLVMContext& context, int value) const;
+  // A dtype held in registers as the accumulator is.
+  DType accumulator_dtype(int value) const { return dtypes_[value] == DType::Bool ? DType::UInt8 : dtypes_[value]; }
   int64_t size(int value) const { return static_cast<int64_t>(dtype_size(dtypes_[value])); }
   // What lanes start from: the identity of a simple reducer, the init values (scalars) otherwise.
   llvm::Value* identity(llvm::LLVMContext& context, int value, llvm::Value* init) const;

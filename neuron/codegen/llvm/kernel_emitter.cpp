@@ -1,0 +1,185 @@
+#include "neuron/codegen/llvm/kernel_emitter.h"
+
+#include <algorithm>
+
+namespace neuron::codegen {
+
+namespace {
+
+using ir::Opcode;
+using llvm::Value;
+
+// Above this cost a body overlaps with the next by itself; more parts would only cost compile time and registers.
+constexpr int kUnrollLimit = 24;
+
+int vector_width(const Plan& plan, int vector_bytes) {
+  const int width = vector_bytes / plan.widest();
+  return plan.spec().reduction == Reduction::Inner ? std::min(width, LaneAccumulators::kLanes) : width;
+}
+
+}  // namespace
+
+KernelEmitter::KernelEmitter(llvm::Function* function, const Plan& plan, int vector_bytes)
+    : plan_(plan),
+      graph_(plan.graph()),
+      frame_(function),
+      b_(frame_.builder()),
+      width_(vector_width(plan, vector_bytes)),
+      values_(plan, b_, width_),
+      operands_(frame_, plan, function->getArg(0), outer_dimensions()) {
+  for (const ir::Operation& operation : graph_.operations()) {
+    reducers_.push_back(operation.opcode == Opcode::Reduce ? std::make_unique<Reducer>(graph_, operation) : nullptr);
+  }
+}
+
+Value* KernelEmitter::field(size_t offset, llvm::Type* type) {
+  return b_.CreateLoad(type, frame_.at(frame_.function()->getArg(1), static_cast<int64_t>(offset)));
+}
+
+void KernelEmitter::emit() {
+  Value* row_begin = field(offsetof(KernelRange, row_begin), b_.getInt64Ty());
+  Value* row_end = field(offsetof(KernelRange, row_end), b_.getInt64Ty());
+  column_begin_ = field(offsetof(KernelRange, column_begin), b_.getInt64Ty());
+  column_end_ = field(offsetof(KernelRange, column_end), b_.getInt64Ty());
+  if (plan_.spec().reduction != Reduction::None) {
+    chunk_begin_ = field(offsetof(KernelRange, chunk_begin), b_.getInt64Ty());
+    chunk_end_ = field(offsetof(KernelRange, chunk_end), b_.getInt64Ty());
+    phase_ = field(offsetof(KernelRange, phase), b_.getInt64Ty());
+    partials_ = field(offsetof(KernelRange, partials), frame_.pointer());
+    scratch_ = field(offsetof(KernelRange, scratch), frame_.pointer());
+  }
+  set_scalars();
+  set_index_lanes();
+  emit_uniforms(Scope::Kernel, 0);
+  if (outer_dimensions() == 0) {
+    emit_row();
+  } else {
+    operands_.seek(row_begin);
+    frame_.loop(row_begin, row_end, 1, [&](Value*) {
+      emit_row();
+      operands_.advance();
+    });
+  }
+  frame_.finish();
+}
+
+Value* KernelEmitter::phase_is(Phase phase) {
+  return b_.CreateICmpEQ(phase_, frame_.index(static_cast<int64_t>(phase)));
+}
+
+int KernelEmitter::part_count(const Stage& stage) const {
+  if (stage.cost > kUnrollLimit) return 1;
+  if (plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty()) return LaneAccumulators::kLanes / width_;
+  return std::clamp(64 / width_, 1, 4);
+}
+
+void KernelEmitter::set_scalars() {
+  for (int i = 0; i < input_count(); ++i) {
+    const OperandSignature& input = plan_.spec().inputs[i];
+    if (input.kind != OperandKind::Scalar) continue;
+    Value* bits = operands_.scalar(i);
+    values_.set_uniform(graph_.parameters()[i],
+                        input.dtype == DType::Float64 ? b_.CreateBitCast(bits, b_.getDoubleTy()) : bits);
+  }
+}
+
+// What the lanes of an Index operand add to the value at a position.
+void KernelEmitter::set_index_lanes() {
+  index_lanes_.resize(static_cast<size_t>(input_count()));
+  for (int i = 0; i < input_count(); ++i) {
+    const OperandSignature& input = plan_.spec().inputs[i];
+    if (input.kind != OperandKind::Index || input.inner == InnerStride::Zero) continue;
+    Value* step = operands_.step(i, plan_.spec().rank - 1);
+    Value* lanes = llvm::PoisonValue::get(Lanes(b_, width_).i64());
+    Value* distance = frame_.index(0);
+    for (int lane = 0; lane < width_; ++lane, distance = b_.CreateAdd(distance, step)) {
+      lanes = width_ == 1 ? distance : b_.CreateInsertElement(lanes, distance, lane);
+    }
+    index_lanes_[i] = {lanes, step};
+  }
+}
+
+void KernelEmitter::emit_uniforms(Scope scope, int stage) {
+  for (size_t i = 0; i < graph_.operations().size(); ++i) {
+    const ir::Operation& operation = graph_.operations()[i];
+    if (operation.opcode == Opcode::Reduce) continue;
+    const ir::Value result = operation.results[0];
+    if (plan_.scope(result) == scope && plan_.stage(result) == stage) values_.emit_uniform(static_cast<int>(i));
+  }
+}
+
+Value* KernelEmitter::row_of(int operand, Value* reduced) {
+  Value* row = operands_.row(operand);
+  if (reduced == nullptr) return row;
+  Value* distance = b_.CreateMul(reduced, operands_.step(operand, plan_.spec().rank - 2));
+  return row->getType()->isPointerTy() ? frame_.at(row, distance) : b_.CreateAdd(row, distance);
+}
+
+void KernelEmitter::load_row_inputs(Value* reduced) {
+  for (int i = 0; i < input_count(); ++i) {
+    const OperandSignature& input = plan_.spec().inputs[i];
+    if (plan_.scope(graph_.parameters()[i]) != Scope::Row) continue;
+    Value* value = row_of(i, reduced);
+    if (input.kind == OperandKind::Tensor) {
+      value = b_.CreateLoad(Lanes::memory_type(b_.getContext(), input.dtype), value);
+      if (input.dtype == DType::Bool) value = b_.CreateICmpNE(value, b_.getInt8(0));
+    }
+    values_.set_uniform(graph_.parameters()[i], value);
+  }
+}
+
+std::vector<int> KernelEmitter::add_inputs(InnerLoop& loop, const Stage& stage, Value* reduced) {
+  std::vector<int> streams;
+  for (int i : stage.inputs) {
+    const bool tensor = plan_.spec().inputs[i].kind == OperandKind::Tensor;
+    streams.push_back(tensor ? loop.add_input(operands_.stream(i, row_of(i, reduced))) : -1);
+  }
+  return streams;
+}
+
+void KernelEmitter::load_inputs(InnerLoop& loop, const Stage& stage, const std::vector<int>& streams, Value* position,
+                                int part, Value* reduced) {
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const int input = stage.inputs[i];
+    Value* value;
+    if (streams[i] >= 0) {
+      value = loop.load(streams[i], part);
+    } else {
+      const IndexLanes& index = index_lanes_[input];
+      Value* first = b_.CreateAdd(position, frame_.index(part * width_));
+      Value* base = b_.CreateAdd(row_of(input, reduced), b_.CreateMul(first, index.step));
+      value = b_.CreateAdd(Lanes(b_, width_).splat(base), index.lanes);
+    }
+    values_.set(graph_.parameters()[input], part, value);
+  }
+}
+
+llvm::SmallVector<Value*, 2> KernelEmitter::reduced_elements(const Reducer& reducer, int part) {
+  Lanes lanes(b_, width_);
+  llvm::SmallVector<Value*, 2> elements;
+  for (int v = 0; v < reducer.count(); ++v) {
+    elements.push_back(reducer.enter(lanes, v, values_.get(reducer.operation().operands[v], part)));
+  }
+  return elements;
+}
+
+bool has_phases(const Plan& plan) {
+  if (plan.spec().reduction == Reduction::Outer) return true;
+  return plan.spec().reduction == Reduction::Inner && plan.stages().size() == 1 && !plan.stages()[0].stores_outputs;
+}
+
+void emit_kernel(llvm::Module& module, const Plan& plan, int vector_bytes) {
+  auto& context = module.getContext();
+  auto* pointer = llvm::PointerType::getUnqual(context);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer}, false);
+  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kKernelName, module);
+  function->setDoesNotThrow();
+  const std::string bits = std::to_string(vector_bytes * 8);
+  function->addFnAttr("prefer-vector-width", bits);
+  function->addFnAttr("min-legal-vector-width", bits);
+  const bool columns = plan.spec().reduction == Reduction::Outer;
+  (columns ? make_column_emitter(function, plan, vector_bytes) : make_row_emitter(function, plan, vector_bytes))
+      ->emit();
+}
+
+}  // namespace neuron::codegen

@@ -1,0 +1,171 @@
+// Regions without a reduction and regions that reduce the innermost dimension: a row is walked in the stages of the
+// plan.
+#include "neuron/codegen/llvm/kernel_emitter.h"
+
+namespace neuron::codegen {
+
+namespace {
+
+using llvm::Value;
+
+class RowEmitter final : public KernelEmitter {
+ public:
+  using KernelEmitter::KernelEmitter;
+
+ private:
+  void emit_row() override {
+    load_row_inputs();
+    emit_uniforms(Scope::Row, 0);
+    const auto& stages = plan_.stages();
+    for (size_t s = 0; s < stages.size(); ++s) {
+      if (stages[s].reductions.empty()) {
+        emit_pass(stages[s], column_begin_, column_end_, {});
+      } else {
+        emit_reductions(stages[s]);
+      }
+      emit_uniforms(Scope::Row, static_cast<int>(s) + 1);
+    }
+    if (!has_phases(plan_)) return store_reduced_outputs();
+    frame_.when(b_.CreateNot(phase_is(Phase::Accumulate)), [&] { store_reduced_outputs(); });
+  }
+
+  void store_reduced_outputs() {
+    for (int i = 0; i < output_count(); ++i) {
+      if (!plan_.output_is_reduced(i)) continue;
+      Value* value = values_.uniform(graph_.results()[i]);
+      if (plan_.spec().outputs[i].dtype == DType::Bool) value = b_.CreateZExt(value, b_.getInt8Ty());
+      b_.CreateStore(value, operands_.row(input_count() + i));
+    }
+  }
+
+  // The running result of one reduce operation over the chunks of a row.
+  struct Running {
+    std::vector<Value*> inits;
+    std::vector<llvm::AllocaInst*> results;
+    int first_slot;  // among the partial results of a chunk
+  };
+
+  void emit_reductions(const Stage& stage) {
+    Lanes scalar(b_, 1);
+    std::vector<LaneAccumulators> accumulators;
+    std::vector<Running> running;
+    int slots = 0;
+    for (int index : stage.reductions) {
+      const Reducer& reducer = *reducers_[index];
+      accumulators.emplace_back(frame_, reducer, width_, part_count(stage));
+      running.push_back({{}, {}, slots});
+      slots += reducer.count();
+      for (int v = 0; v < reducer.count(); ++v) {
+        Value* init = values_.uniform(reducer.operation().operands[reducer.count() + v]);
+        running.back().inits.push_back(reducer.enter(scalar, v, init));
+        running.back().results.push_back(frame_.variable(reducer.type(b_.getContext(), v), "result"));
+        frame_.store(running.back().inits.back(), running.back().results.back());
+      }
+    }
+    Value* chunk_end = chunk_end_;
+    frame_.loop(chunk_begin_, chunk_end, 1, [&](Value* chunk) {
+      if (!has_phases(plan_)) {
+        accumulate_chunk(stage, chunk, accumulators, running);
+        for (size_t i = 0; i < accumulators.size(); ++i)
+          combine(accumulators[i].reducer(), running[i], accumulators[i].fold());
+        return;
+      }
+      // In phases, a partial result passes through memory between its accumulation and its combination.
+      Value* own = frame_.memory(llvm::ArrayType::get(b_.getInt64Ty(), static_cast<uint64_t>(slots)), "partial");
+      Value* shared = frame_.at(partials_, b_.CreateMul(chunk, frame_.index(8 * slots)));
+      Value* partial = b_.CreateSelect(phase_is(Phase::Whole), own, shared);
+      frame_.when(b_.CreateNot(phase_is(Phase::Finish)), [&] {
+        accumulate_chunk(stage, chunk, accumulators, running);
+        for (size_t i = 0; i < accumulators.size(); ++i) {
+          auto folded = accumulators[i].fold();
+          for (size_t v = 0; v < folded.size(); ++v)
+            b_.CreateStore(folded[v], frame_.at(partial, 8 * (running[i].first_slot + static_cast<int>(v))));
+        }
+      });
+      for (size_t i = 0; i < accumulators.size(); ++i) {
+        const Reducer& reducer = accumulators[i].reducer();
+        llvm::SmallVector<Value*, 2> loaded;
+        for (int v = 0; v < reducer.count(); ++v) {
+          loaded.push_back(
+              b_.CreateLoad(reducer.type(b_.getContext(), v), frame_.at(partial, 8 * (running[i].first_slot + v))));
+        }
+        combine(reducer, running[i], loaded);
+      }
+    });
+    for (size_t i = 0; i < accumulators.size(); ++i) {
+      const Reducer& reducer = accumulators[i].reducer();
+      for (int v = 0; v < reducer.count(); ++v) {
+        values_.set_uniform(reducer.operation().results[v],
+                            reducer.leave(scalar, v, frame_.load(running[i].results[v])));
+      }
+    }
+  }
+
+  void accumulate_chunk(const Stage& stage, Value* chunk, llvm::MutableArrayRef<LaneAccumulators> accumulators,
+                        const std::vector<Running>& running) {
+    for (size_t i = 0; i < accumulators.size(); ++i) accumulators[i].reset(running[i].inits);
+    Value* begin = b_.CreateMul(chunk, frame_.index(kInnerChunk));
+    Value* end = frame_.minimum(b_.CreateAdd(begin, frame_.index(kInnerChunk)), column_end_);
+    emit_pass(stage, begin, end, accumulators);
+  }
+
+  void combine(const Reducer& reducer, const Running& running, llvm::ArrayRef<Value*> partial) {
+    llvm::SmallVector<Value*, 2> sum;
+    for (auto* result : running.results) sum.push_back(frame_.load(result));
+    reducer.combine(Lanes(b_, 1), sum, partial);
+    for (size_t v = 0; v < sum.size(); ++v) frame_.store(sum[v], running.results[v]);
+  }
+
+  Stream scratch_stream(ir::Value value) {
+    Value* row_bytes = b_.CreateMul(b_.CreateAdd(b_.CreateLShr(column_end_, 6), frame_.index(2)), frame_.index(64 * 8));
+    Value* base = frame_.at(scratch_, b_.CreateMul(row_bytes, frame_.index(plan_.scratch_index(value))));
+    return {graph_.type(value).dtype, base, nullptr, true};
+  }
+
+  // One pass of a stage over [begin, end) of the current row.
+  void emit_pass(const Stage& stage, Value* begin, Value* end, llvm::MutableArrayRef<LaneAccumulators> accumulators) {
+    const int parts = part_count(stage);
+    InnerLoop loop(frame_, width_, parts);
+    std::vector<int> loads, stores, outputs;
+    const std::vector<int> inputs = add_inputs(loop, stage);
+    for (ir::Value value : stage.scratch_loads) loads.push_back(loop.add_input(scratch_stream(value)));
+    for (ir::Value value : stage.scratch_stores) stores.push_back(loop.add_output(scratch_stream(value)));
+    for (int i = 0; i < output_count(); ++i) {
+      const bool stored = stage.stores_outputs && !plan_.output_is_reduced(i);
+      const int operand = input_count() + i;
+      outputs.push_back(stored ? loop.add_output(operands_.stream(operand, operands_.row(operand))) : -1);
+    }
+    for (LaneAccumulators& accumulator : accumulators) {
+      for (int v = 0; v < accumulator.reducer().count(); ++v) {
+        loop.add_carried(accumulator.reducer().type(b_.getContext(), v), [&accumulator, v](Value* position, int part) {
+          return accumulator.address(position, v, part);
+        });
+      }
+    }
+    loop.emit(begin, end, [&](Value* position) {
+      values_.begin_body(parts);
+      for (int part = 0; part < parts; ++part) {
+        load_inputs(loop, stage, inputs, position, part);
+        for (size_t i = 0; i < loads.size(); ++i) values_.set(stage.scratch_loads[i], part, loop.load(loads[i], part));
+        for (int index : stage.operations) values_.emit(index, part);
+        for (LaneAccumulators& accumulator : accumulators)
+          accumulator.add(position, part, reduced_elements(accumulator.reducer(), part));
+      }
+      for (int part = 0; part < parts; ++part) {
+        for (size_t i = 0; i < stores.size(); ++i)
+          loop.store(stores[i], part, values_.get(stage.scratch_stores[i], part));
+        for (size_t i = 0; i < outputs.size(); ++i) {
+          if (outputs[i] >= 0) loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
+        }
+      }
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<KernelEmitter> make_row_emitter(llvm::Function* function, const Plan& plan, int vector_bytes) {
+  return std::make_unique<RowEmitter>(function, plan, vector_bytes);
+}
+
+}  // namespace neuron::codegen
