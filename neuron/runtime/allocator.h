@@ -1,5 +1,10 @@
 // The caching segment allocator: takes large segments from the driver, hands out blocks, keeps freed blocks for reuse
 // in the order of the stream they belong to. Thread-safe; never takes the GIL, never waits for one; free() is O(1).
+//
+// Requests below 1 MiB come from 2 MiB segments (small pool), others from segments of their own or of 20 MiB (large
+// pool). A request below 16 MiB is rounded up to a size class: multiples of 256 bytes, from 4 KiB on eight classes to
+// each power of two. In a forked child whose parent used the device allocate() raises, and everything else does nothing
+// or finds nothing.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +36,7 @@ Block* allocate(int core, size_t bytes, uint64_t stream);
 void free(Block* block);
 // The block was used on another stream: its memory is not reused before that stream passed this point.
 void record_stream(Block* block, uint64_t stream);
-// The live block that contains the address, or null.
+// The live block that contains the address, or null. Callable on any address.
 Block* find_block(const void* address);
 
 MemoryStatistics memory_statistics(int core);
@@ -55,9 +60,24 @@ struct SegmentInfo {
     void* address;
     size_t size, requested;
     bool allocated;
+    bool held = false;  // freed, but another stream may still use it
   };
   std::vector<BlockInfo> blocks;
 };
 std::vector<SegmentInfo> memory_snapshot(int core);
+
+// How far streams are: lets memory be reused, or given back, exactly when the commands that may touch it are done.
+// Called with an allocator lock held, so it must not allocate device memory and should not lock. Without one, a block
+// with record_stream() marks comes back only at empty_cache() or under memory pressure.
+class StreamClock {
+ public:
+  virtual ~StreamClock() = default;
+  // A position after everything recorded on the stream so far.
+  virtual uint64_t recorded(uint64_t stream) = 0;
+  // Whether all that was recorded before the position has finished.
+  virtual bool passed(uint64_t stream, uint64_t position) = 0;
+};
+// The clock must live as long as the process; null removes it.
+void set_stream_clock(StreamClock* clock);
 
 }  // namespace neuron::runtime
