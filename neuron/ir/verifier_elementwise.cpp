@@ -1,5 +1,6 @@
 // Rules of sources, elementwise operations and composites.
-#include <array>
+#include <algorithm>
+#include <iterator>
 
 #include "neuron/base/error.h"
 #include "neuron/ir/verifier.h"
@@ -172,8 +173,11 @@ void check_composite(const Site& site) {
     require_equal_operands(site);
     site.require(site.results() == 1, "{} gives one result", name);
     require_result(site, site.operand(0));
-    site.require(class_bit(site.operand(0).dtype) & (floating | complex), "{} is not defined for {}", name,
-                 dtype_name(site.operand(0).dtype));
+    static constexpr std::string_view real_only[] = {"digamma", "erf", "erfc", "erfinv", "fma", "lgamma", "trunc"};
+    bool on_reals =
+        std::find(std::begin(real_only), std::end(real_only), name.substr(prefix.size())) != std::end(real_only);
+    site.require(class_bit(site.operand(0).dtype) & (on_reals ? floating : floating | complex),
+                 "{} is not defined for {}", name, dtype_name(site.operand(0).dtype));
     return;
   }
   site.require(site.operation.regions.size() == 1, "{} is no function of functions.def and has no decomposition", name);
