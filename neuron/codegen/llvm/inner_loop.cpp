@@ -55,7 +55,15 @@ void InnerLoop::fill_buffers(Value* position, Value* count) {
   auto& b = frame_.builder();
   for (State& state : states_) {
     if (state.stream.padded) continue;
-    if (!state.output) copy(state, position, count, true);
+    // Lanes past the end hold zero: what lies in the buffer could be subnormal and slow.
+    if (!state.output) {
+      Lanes lanes(b, width_);
+      for (int part = 0; part < parts_; ++part) {
+        b.CreateAlignedStore(llvm::Constant::getNullValue(lanes.of(memory_type(state))),
+                             frame_.at(state.buffer, size(state) * width_ * part), llvm::Align(1));
+      }
+      copy(state, position, count, true);
+    }
     if (state.stride != nullptr) {
       frame_.store(frame_.index(size(state)), state.stride);
       frame_.store(state.buffer, state.base);
