@@ -76,6 +76,20 @@ uint64_t layout_hash(const Operand& operand, const Space& space, const int64_t* 
 
 }  // namespace
 
+void extend_rows(const Command& command, int64_t size, CanonicalCommand& canonical) {
+  canonical.extended = true;
+  canonical.numel *= size;
+  canonical.space.sizes[canonical.space.rank++] = size;
+  int operands = command.output_count + command.input_count;
+  for (int i = 0; i < operands; ++i) {
+    int64_t* strides = canonical.strides.data() + i * kMaxRank;
+    strides[canonical.space.rank - 1] = 0;
+    const Operand& operand = command.operands[i];
+    if (operand.kind == codegen::OperandKind::Tensor)
+      canonical.layouts[i] = layout_hash(operand, canonical.space, strides);
+  }
+}
+
 bool canonicalise(const Command& command, CanonicalCommand& result, const char** reason) {
   int kept[kMaxRecordedRank], reduced[kMaxRecordedRank];
   int kept_count = 0, reduced_count = 0;

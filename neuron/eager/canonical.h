@@ -24,6 +24,7 @@ struct CanonicalCommand {
   Space space;
   codegen::Reduction reduction = codegen::Reduction::None;
   int64_t numel = 1;
+  bool extended = false;  // by extend_rows()
   // [operand][kMaxRank], strides over `space`, outputs first.
   SmallVector<int64_t, kMaxRank * 6> strides;
   // Identity of the mapping from the linear position to an address, per operand: equal hashes, same element everywhere.
@@ -31,6 +32,10 @@ struct CanonicalCommand {
 
   const int64_t* operand_strides(int operand) const { return strides.data() + operand * kMaxRank; }
 };
+
+// Adds an innermost dimension of `size` points along which nothing varies: the form in which a command over the rows of
+// a reducing region takes part in it.
+void extend_rows(const Command& command, int64_t size, CanonicalCommand& canonical);
 
 // False when the command has more dimensions than kMaxRank even after merging, or reduced dimensions that cannot be
 // merged; `reason` then says which.

@@ -25,32 +25,33 @@ int32_t Planner::entry_of(const Operand& operand) {
   // Foreign memory shares one entry; its accesses are told apart by address alone.
   auto [it, added] = entry_index_.try_emplace(operand.block, static_cast<int32_t>(entry_count_));
   int32_t index = it->second;
-  if (!added && (operand.block == nullptr || entries_[index].generation == operand.generation)) return index;
   if (added) {
     if (entry_count_ == entries_.size()) entries_.emplace_back();
     ++entry_count_;
     BlockEntry& entry = entries_[index];
-    entry.block = operand.block;
-    entry.low = entry.high = nullptr;
+    entry.low = operand.low;
+    entry.high = operand.low;
     entry.floor = 0;
+    entry.generation = operand.generation;
     entry.accesses.clear();
+    entry.writes.clear();
     entry.overlapping.clear();
   }
   BlockEntry& entry = entries_[index];
-  entry.generation = operand.generation;
-  entry.writes.clear();
-  if (operand.block != nullptr) {
-    char* low = static_cast<char*>(operand.block->address);
-    char* high = low + operand.block->size;
-    bool moved = added || low < entry.low || high > entry.high;
-    entry.low = added ? low : std::min(entry.low, low);
-    entry.high = added ? high : std::max(entry.high, high);
-    if (moved) find_overlapping_entries(index);
+  if (entry.generation != operand.generation) {
+    entry.generation = operand.generation;
+    entry.writes.clear();
+  }
+  if (operand.low < entry.low || operand.high > entry.high) {
+    entry.low = std::min(entry.low, operand.low);
+    entry.high = std::max(entry.high, operand.high);
+    find_overlapping_entries(index);
   }
   return index;
 }
 
-// Blocks of one segment are split and merged between uses, so different blocks of a window can share addresses.
+// Segments are split and merged between uses, so different blocks of a window can share addresses. Ranges are those of
+// the recorded accesses: the blocks themselves may have changed since.
 void Planner::find_overlapping_entries(int32_t index) {
   BlockEntry& entry = entries_[index];
   for (int32_t other = 0; other < static_cast<int32_t>(entry_count_); ++other) {
@@ -249,25 +250,40 @@ void Planner::apply_death(Plan& plan, const Death& death) {
   entry.writes.clear();
 }
 
+bool Planner::try_join(Plan& plan, int32_t index, int32_t region_index) {
+  if (region_index >= static_cast<int32_t>(plan.regions.size()) || region_index < minimum_region_) return false;
+  PlannedCommand& planned = plan.commands[index];
+  const Command& command = *planned.command;
+  Region& region = plan.regions[region_index];
+  bool rows = region.reduction == codegen::Reduction::Inner && region.reduced_size > 1 &&
+              planned.canonical.reduction == codegen::Reduction::None && planned.canonical.space.rank < kMaxRank &&
+              planned.canonical.numel != region.numel && planned.canonical.numel * region.reduced_size == region.numel;
+  if (rows) {
+    CanonicalCommand original = planned.canonical;
+    extend_rows(command, region.reduced_size, planned.canonical);
+    if (!can_join(plan, index, region_index)) {
+      planned.canonical = std::move(original);
+      return false;
+    }
+  } else if (!can_join(plan, index, region_index)) {
+    return false;
+  }
+  planned.region = region_index;
+  region.commands.push_back(index);
+  region.operands += command.input_count + command.output_count;
+  join_space(region, planned.canonical);
+  record_accesses(plan, index, true);
+  return true;
+}
+
 void Planner::place(Plan& plan, int32_t index, bool fusion) {
   PlannedCommand& planned = plan.commands[index];
   const Command& command = *planned.command;
   bool region_command = command.kind == CommandKind::Region;
   Dependence dependence = dependences(plan, index);
-
   if (region_command && fusion) {
-    int32_t candidates[] = {dependence.region, std::max(dependence.share, dependence.region)};
-    for (int32_t candidate : candidates) {
-      if (candidate >= static_cast<int32_t>(plan.regions.size()) || candidate < minimum_region_) continue;
-      if (!can_join(plan, index, candidate)) continue;
-      planned.region = candidate;
-      Region& region = plan.regions[candidate];
-      region.commands.push_back(index);
-      region.operands += command.input_count + command.output_count;
-      join_space(region, planned.canonical);
-      record_accesses(plan, index, true);
-      return;
-    }
+    if (try_join(plan, index, dependence.region)) return;
+    if (dependence.share > dependence.region && try_join(plan, index, dependence.share)) return;
   }
   planned.region = static_cast<int32_t>(plan.regions.size());
   Region& region = plan.regions.emplace_back();

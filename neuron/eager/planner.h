@@ -65,7 +65,6 @@ class Planner {
     bool forwarded;  // a read that took the value of an earlier command, not memory
   };
   struct BlockEntry {
-    runtime::Block* block;
     uint64_t generation;
     char *low, *high;
     int32_t floor;  // smallest region for any later access
@@ -83,6 +82,7 @@ class Planner {
   template <typename F>
   void for_each_overlap(int32_t entry, const Operand& operand, F&& body);
   Dependence dependences(Plan& plan, int32_t index);
+  bool try_join(Plan& plan, int32_t index, int32_t region);
   bool can_join(const Plan& plan, int32_t index, int32_t region);
   void record_accesses(Plan& plan, int32_t index, bool fused_command);
   void apply_death(Plan& plan, const Death& death);

@@ -58,6 +58,7 @@ void RegionEmitter::collect(std::span<const RegionCommand> commands, const Space
         external = static_cast<int32_t>(inputs_.size());
         External& added = inputs_.emplace_back();
         added.operand = &operand;
+        added.reference = {c, operand_index};
         added.data = data;
         added.layout = layout;
         bind_strides(planned.canonical, operand_index, added.strides);
@@ -70,6 +71,7 @@ void RegionEmitter::collect(std::span<const RegionCommand> commands, const Space
       char* data = commands[c].data && commands[c].data[o] ? commands[c].data[o] : operand.data;
       External& added = outputs_.emplace_back();
       added.operand = &operand;
+      added.reference = {c, o};
       added.data = data;
       added.layout = planned.canonical.layouts[o];
       bind_strides(planned.canonical, o, added.strides);
@@ -161,6 +163,11 @@ void RegionEmitter::bind(std::span<const RegionCommand> commands, const Space& s
   collect(commands, space, single);
   collapse(space);
   append_key(commands);
+}
+
+void RegionEmitter::append_references(std::vector<Reference>& references) const {
+  for (const External& external : inputs_) references.push_back(external.reference);
+  for (const External& external : outputs_) references.push_back(external.reference);
 }
 
 codegen::RegionSpec RegionEmitter::build_spec(std::span<const RegionCommand> commands) const {

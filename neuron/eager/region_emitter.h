@@ -28,13 +28,22 @@ class RegionEmitter {
   codegen::RegionArguments arguments(int threads) const {
     return {sizes_.data(), pointers_.data(), strides_.data(), scalars_.data(), threads};
   }
-  int output_count() const { return static_cast<int>(outputs_.size()); }
+  // Which operand of which command (index into `commands`) each pointer belongs to: inputs, then outputs.
+  struct Reference {
+    int32_t command;
+    int32_t operand;
+  };
+  void append_references(std::vector<Reference>& references) const;
+  std::span<const int64_t> sizes() const { return sizes_; }
+  std::span<const int64_t> strides() const { return strides_; }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
   // The graph and signature for the bound region. Slow path.
   codegen::RegionSpec build_spec(std::span<const RegionCommand> commands) const;
 
  private:
   struct External {
     const Operand* operand;
+    Reference reference;
     char* data;
     uint64_t layout;
     int64_t strides[kMaxRank];

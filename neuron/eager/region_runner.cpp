@@ -27,8 +27,16 @@ void RegionRunner::guarded(const Command& command, F&& body) {
 
 void RegionRunner::run(Window& window) {
   window_ = &window;
+  preparing_.reset();
+  bool fusing = settings().fusion && settings().mode == Mode::Adaptive;
+  WindowSignature signature;
+  if (fusing && !settings().interpret && !stream_.any_poison() && signatures_.build(window, signature)) {
+    bool again = false;
+    if (const PreparedWindow* prepared = prepared_windows_.find(signature, again)) return replay(*prepared, window);
+    if (again) preparing_ = std::make_unique<PreparedWindow>();
+  }
   try {
-    planner_.plan(window, settings().fusion && settings().mode == Mode::Adaptive, plan_);
+    planner_.plan(window, fusing, plan_);
   } catch (const Error& error) {
     // Nothing of the window can be trusted: every output is poisoned with the planning error.
     for (const Command& command : window.commands) stream_.fail(command, error.kind(), error.what());
@@ -36,12 +44,72 @@ void RegionRunner::run(Window& window) {
   }
   counters().regions += plan_.regions.size();
   for (const Region& region : plan_.regions) run_region(plan_, region);
+  if (preparing_) prepared_windows_.store(signature, std::move(preparing_));
+}
+
+void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) {
+  counters().plan_hits += 1;
+  counters().dropped_commands += prepared.dropped;
+  uint64_t fused = 0, run = 0;
+  for (const PreparedRegion& region : prepared.regions) {
+    const Command& command = window.commands[region.command];
+    if (region.executable == nullptr) {
+      guarded(command, [&] { run_kernel(command); });
+      continue;
+    }
+    // A failed library kernel earlier in this window: let the poison check see every command of the region.
+    if (stream_.any_poison() && skip_poisoned(region, window)) continue;
+    pointers_.clear();
+    scalars_.clear();
+    for (size_t i = 0; i < region.references.size(); ++i) {
+      const Operand& operand = window.commands[region.references[i].command].operands[region.references[i].operand];
+      pointers_.push_back(operand.kind == codegen::OperandKind::Tensor ? operand.data : nullptr);
+      if (static_cast<int32_t>(i) < region.inputs) scalars_.push_back(operand.scalar);
+    }
+    region.executable->run(
+        {region.sizes.data(), pointers_.data(), region.strides.data(), scalars_.data(), region.threads});
+    ++run;
+    if (region.commands > 1) fused += region.commands;
+  }
+  counters().regions += prepared.regions.size();
+  counters().regions_run += run;
+  counters().fused_commands += fused;
+}
+
+// An input holds no value because of an earlier error: nothing is written, and what would have been is poisoned too.
+bool RegionRunner::skip_poisoned(const PreparedRegion& region, const Window& window) {
+  const Command* poisoned = nullptr;
+  for (const RegionEmitter::Reference& reference : region.references) {
+    const Command& command = window.commands[reference.command];
+    if (stream_.poisoned(command)) poisoned = &command;
+  }
+  if (poisoned == nullptr) return false;
+  uint64_t cause = stream_.poison_of(*poisoned);
+  for (size_t i = region.inputs; i < region.references.size(); ++i) {
+    stream_.poison_outputs(window.commands[region.references[i].command], cause);
+  }
+  return true;
+}
+
+void RegionRunner::prepare_bound(std::span<const int32_t> commands, KernelStore::Entry& entry, int threads) {
+  if (!preparing_) return;
+  PreparedRegion& region = preparing_->regions.emplace_back();
+  region.executable = KernelStore::ready(entry);
+  region.command = commands[0];
+  region.commands = static_cast<int32_t>(commands.size());
+  region.threads = threads;
+  region.inputs = emitter_.input_count();
+  region.sizes.assign(emitter_.sizes().begin(), emitter_.sizes().end());
+  region.strides.assign(emitter_.strides().begin(), emitter_.strides().end());
+  emitter_.append_references(region.references);
+  for (RegionEmitter::Reference& reference : region.references) reference.command = commands[reference.command];
 }
 
 void RegionRunner::run_region(const Plan& plan, const Region& region) {
   const PlannedCommand& first = plan.commands[region.commands[0]];
   switch (first.command->kind) {
     case CommandKind::Kernel:
+      if (preparing_) preparing_->regions.emplace_back().command = region.commands[0];
       return guarded(*first.command, [&] { run_kernel(*first.command); });
     case CommandKind::Callback:
       return guarded(*first.command, [&] { run_callback(*first.command); });
@@ -57,10 +125,12 @@ void RegionRunner::run_region(const Plan& plan, const Region& region) {
   }
   if (!any_stored) {
     counters().dropped_commands += region.commands.size();
+    if (preparing_) preparing_->dropped += region.commands.size();
     return;
   }
   if (any_poisoned) return run_unfused(plan, region);
-  if (region.commands.size() == 1) return guarded(*first.command, [&] { run_single(first, nullptr); });
+  if (region.commands.size() == 1)
+    return guarded(*first.command, [&] { run_single(first, nullptr, region.commands[0]); });
   run_fused(plan, region);
 }
 
@@ -93,6 +163,7 @@ void RegionRunner::run_fused(const Plan& plan, const Region& region) {
       return;
     }
     execute(commands_, entry, threads);
+    prepare_bound(region.commands, entry, threads);
     for (const RegionCommand& entry : commands_) stream_.succeed(*entry.planned->command);
     counters().fused_commands += region.commands.size();
     counters().regions_run += 1;
@@ -120,21 +191,26 @@ void RegionRunner::execute(std::span<const RegionCommand> commands, KernelStore:
   executable->run(emitter_.arguments(threads));
 }
 
-void RegionRunner::run_single(const PlannedCommand& planned, char* const* data) {
+void RegionRunner::run_single(const PlannedCommand& planned, char* const* data, int32_t index) {
   static constexpr Source kMemory{};
   Source none[64];
   std::fill(none, none + std::min<size_t>(64, planned.command->input_count), kMemory);
   check_internal(planned.command->input_count <= 64, "{}: more than 64 inputs", planned.command->name());
   RegionCommand single{&planned, none, data};
   std::span<const RegionCommand> commands(&single, 1);
-  emitter_.bind(commands, planned.canonical.space, planned.canonical.reduction, true);
-  execute(commands, find_entry(), planned.command->threads);
+  Space space = planned.canonical.space;
+  if (planned.canonical.extended) --space.rank;  // a row command by itself visits each row once
+  emitter_.bind(commands, space, planned.canonical.reduction, true);
+  KernelStore::Entry& entry = find_entry();
+  execute(commands, entry, planned.command->threads);
+  prepare_bound({&index, 1}, entry, planned.command->threads);
   counters().regions_run += 1;
 }
 
 // One kernel per command. Values that the plan keeps out of memory go to scratch instead: their recorded addresses may
 // already belong to a later tensor.
 void RegionRunner::run_unfused(const Plan& plan, const Region& region) {
+  preparing_.reset();  // to be prepared when the fused kernel exists
   struct Slot {
     int32_t command, output;
     size_t offset;
@@ -173,23 +249,24 @@ void RegionRunner::run_unfused(const Plan& plan, const Region& region) {
         data[command.output_count + i] = memory + (operand.data - operand.low);
       }
     }
-    guarded(command, [&] { run_single(planned, data.data()); });
+    guarded(command, [&] { run_single(planned, data.data(), index); });
   }
 }
 
 void RegionRunner::run_kernel(const Command& command) {
-  std::vector<kernels::TensorView> outputs, inputs;
-  auto view = [](const Operand& operand) {
-    kernels::TensorView result;
-    result.data = operand.data;
-    result.dtype = operand.dtype;
-    result.sizes.assign(operand.sizes, operand.sizes + operand.rank);
-    result.strides.assign(operand.strides, operand.strides + operand.rank);
-    return result;
+  auto fill = [](std::span<const Operand> operands, std::vector<kernels::TensorView>& views) {
+    views.resize(operands.size());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Operand& operand = operands[i];
+      views[i].data = operand.data;
+      views[i].dtype = operand.dtype;
+      views[i].sizes.assign(operand.sizes, operand.sizes + operand.rank);
+      views[i].strides.assign(operand.strides, operand.strides + operand.rank);
+    }
   };
-  for (const Operand& operand : command.outputs()) outputs.push_back(view(operand));
-  for (const Operand& operand : command.inputs()) inputs.push_back(view(operand));
-  command.kernel->run({outputs, inputs, std::span(command.attributes, command.attribute_count),
+  fill(command.outputs(), output_views_);
+  fill(command.inputs(), input_views_);
+  command.kernel->run({output_views_, input_views_, std::span(command.attributes, command.attribute_count),
                        std::span(command.scalars, command.scalar_count), command.threads});
 }
 

@@ -6,6 +6,7 @@
 
 #include "neuron/eager/kernel_store.h"
 #include "neuron/eager/planner.h"
+#include "neuron/eager/prepared_window.h"
 #include "neuron/eager/region_emitter.h"
 
 namespace neuron::eager {
@@ -18,9 +19,13 @@ class RegionRunner {
   void run(Window& window);
 
  private:
+  void replay(const PreparedWindow& prepared, const Window& window);
+  bool skip_poisoned(const PreparedRegion& region, const Window& window);
   void run_region(const Plan& plan, const Region& region);
+  // Adds the region that the emitter has bound to the window being prepared.
+  void prepare_bound(std::span<const int32_t> commands, KernelStore::Entry& entry, int threads);
   void run_fused(const Plan& plan, const Region& region);
-  void run_single(const PlannedCommand& planned, char* const* data);
+  void run_single(const PlannedCommand& planned, char* const* data, int32_t index);
   void run_unfused(const Plan& plan, const Region& region);
   void run_kernel(const Command& command);
   void run_callback(const Command& command);
@@ -35,6 +40,12 @@ class RegionRunner {
   Planner planner_;
   Plan plan_;
   RegionEmitter emitter_;
+  SignatureBuilder signatures_;
+  PreparedWindows prepared_windows_;
+  std::unique_ptr<PreparedWindow> preparing_;  // null: this window is not being prepared
+  std::vector<void*> pointers_;
+  std::vector<uint64_t> scalars_;
+  std::vector<kernels::TensorView> output_views_, input_views_;
   std::vector<RegionCommand> commands_;
   std::vector<Source> sources_;
   std::vector<int32_t> local_index_;

@@ -18,7 +18,7 @@ std::string environment(const char* name) {
 
 }  // namespace
 
-Settings::Settings() : mode(Mode::Adaptive), strict(false), window_limit(512) {
+Settings::Settings() : mode(Mode::Adaptive), strict(false), window_limit(768) {
   std::string text = environment("TORCH_NEURONX_EAGER_MODE");
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "neuron/base/hash.h"
 #include "neuron/eager/region_runner.h"
 #include "neuron/eager/settings.h"
 
@@ -54,12 +55,31 @@ Stream::Stream(int core, uint64_t id, int priority)
 
 Stream::~Stream() = default;
 
+namespace {
+
+// Windows end at commands that their own content picks, so that a loop without synchronisation is cut at the same
+// places in each round and its plans are found again.
+bool ends_window(const Window& window, size_t limit) {
+  constexpr size_t kShortest = 192;
+  constexpr uint64_t kOneIn = 32;
+  size_t count = window.commands.size();
+  if (count < kShortest) return false;
+  if (count >= limit) return true;
+  const Command& last = window.commands.back();
+  uint64_t hash = hash_combine(last.input_count, last.op ? last.op->id : 0x9e37);
+  const Operand& output = last.operands[0];
+  for (int d = 0; d < output.rank; ++d) hash = hash_combine(hash, static_cast<uint64_t>(output.sizes[d]));
+  return last.output_count > 0 && (hash >> 17) % kOneIn == 0;
+}
+
+}  // namespace
+
 uint64_t Stream::recorded() {
   counters().commands.fetch_add(1, std::memory_order_relaxed);
   pending_commands_.store(static_cast<uint32_t>(window_->commands.size()), std::memory_order_relaxed);
   switch (settings().mode.load(std::memory_order_relaxed)) {
     case Mode::Adaptive:
-      if (window_->commands.size() >= settings().window_limit.load(std::memory_order_relaxed))
+      if (ends_window(*window_, settings().window_limit.load(std::memory_order_relaxed)))
         hand_over(FlushReason::WindowFull);
       return 0;
     case Mode::Immediate:
@@ -107,10 +127,8 @@ void Stream::fail(const Command& command, ErrorKind kind, const std::string& mes
   }
   LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}))", message, command.sequence,
                                     command.name(), shapes)};
+  poison_outputs(command, command.sequence);
   std::lock_guard lock(error_mutex_);
-  for (const Operand& output : command.outputs()) {
-    poison(output, command.sequence);
-  }
   poison_.emplace(command.sequence, error);
   any_poison_.store(true, std::memory_order_release);
   if (!pending_error_) pending_error_ = std::make_unique<LateError>(std::move(error));
@@ -126,15 +144,23 @@ bool Stream::poisoned(const Command& command) const {
   return inputs || (command.reads_outputs && std::any_of(command.outputs().begin(), command.outputs().end(), bad));
 }
 
-void Stream::skip(const Command& command) {
-  uint64_t cause = 0;
+uint64_t Stream::poison_of(const Command& command) const {
   for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
-    if (operand.block != nullptr && cause == 0) cause = operand.block->error_sequence.load();
+    uint64_t sequence = operand.block != nullptr ? operand.block->error_sequence.load(std::memory_order_acquire) : 0;
+    if (sequence != 0 && operand.block->generation == operand.generation) return sequence;
   }
+  return 0;
+}
+
+void Stream::poison_outputs(const Command& command, uint64_t sequence) {
+  std::lock_guard lock(error_mutex_);
   for (const Operand& output : command.outputs()) {
-    poison(output, cause);
+    poison(output, sequence);
+    if (output.block != nullptr) poisoned_blocks_.emplace_back(output.block, output.generation);
   }
 }
+
+void Stream::skip(const Command& command) { poison_outputs(command, poison_of(command)); }
 
 void Stream::succeed(const Command& command) {
   if (!any_poison_.load(std::memory_order_relaxed) || command.reads_outputs) return;
@@ -147,9 +173,16 @@ void Stream::succeed(const Command& command) {
 
 void Stream::raise_pending() {
   std::unique_ptr<LateError> error;
-  {
+  if (any_poison_.load(std::memory_order_acquire)) {
     std::lock_guard lock(error_mutex_);
     error = std::move(pending_error_);
+    std::erase_if(poisoned_blocks_, [](const auto& entry) {
+      return entry.first->generation != entry.second || entry.first->error_sequence == 0;
+    });
+    if (poisoned_blocks_.empty()) {
+      poison_.clear();
+      any_poison_.store(false, std::memory_order_release);
+    }
   }
   if (error) throw Error(error->kind, error->message);
 }

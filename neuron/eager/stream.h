@@ -54,6 +54,9 @@ class Stream {
   bool poisoned(const Command& command) const;
   // The command is not run because an input is poisoned: its outputs become poisoned by the same failure.
   void skip(const Command& command);
+  uint64_t poison_of(const Command& command) const;
+  void poison_outputs(const Command& command, uint64_t sequence);
+  bool any_poison() const { return any_poison_.load(std::memory_order_acquire); }
   // What the command wrote is good again.
   void succeed(const Command& command);
 
@@ -77,6 +80,7 @@ class Stream {
   std::mutex error_mutex_;
   std::unique_ptr<LateError> pending_error_;
   std::unordered_map<uint64_t, LateError> poison_;  // by the sequence number of the failed command
+  std::vector<std::pair<const runtime::Block*, uint64_t>> poisoned_blocks_;  // with the generation
   std::atomic<bool> any_poison_{false};
 
   std::unique_ptr<RegionRunner> runner_;

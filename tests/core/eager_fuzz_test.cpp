@@ -147,6 +147,7 @@ class Program {
     View out = kind == 2 || kind == 3 ? random_view(count, true) : output_view(count);
     // PyTorch refuses or leaves undefined an output that partly overlaps an input of the same operation.
     if (overlaps_differently(out, a) || overlaps_differently(out, b)) {
+      // Nobody wrote a fresh output.
       bool fresh = out.tensor + 1 == tensors_.size() && tensors_[out.tensor].numel == count && out.offset == 0;
       if (fresh && tensors_.size() > 3) destroy(out.tensor);
       return;
@@ -156,6 +157,20 @@ class Program {
       if (out.tensor == a.tensor) return;
       TensorArgument output = argument(row);
       RegionInput input = tensor_input(a);
+      if (pick(2)) {
+        // Sum, something per row in place, and the row's value used over the whole row again.
+        record("sum", a.sizes, 2, {&output, 1}, {&input, 1}, DType::Float32);
+        RegionInput rows[] = {
+            tensor_input(row), tensor_input(row), {codegen::OperandKind::Scalar, {}, Scalar::of(0.25), {}}};
+        record("add", row.sizes, 0, {&output, 1}, rows, DType::Float32);
+        View spread{row.tensor, row.offset, a.sizes, Dims{row.strides[0], 0}};
+        View whole = random_view(count, true);
+        if (overlaps_differently(whole, a) || whole.tensor == row.tensor) whole = {0, 0, a.sizes, Dims{4, 1}};
+        if (overlaps_differently(whole, a) || whole.tensor == row.tensor) return;
+        TensorArgument result = argument(whole);
+        RegionInput both[] = {tensor_input(a), tensor_input(spread)};
+        return record("mul", a.sizes, 0, {&result, 1}, both, DType::Float32);
+      }
       return record("sum", a.sizes, 2, {&output, 1}, {&input, 1}, DType::Float32);
     }
     if (kind == 3) {

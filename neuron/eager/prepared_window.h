@@ -1,0 +1,50 @@
+// A window whose planning is done: regions with their kernels, sizes and strides, and where the addresses come from. A
+// later window of the same structure (window_signature.h) runs from it at the cost of filling in addresses and numbers.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "neuron/codegen/region.h"
+#include "neuron/eager/region_emitter.h"
+#include "neuron/eager/window_signature.h"
+
+namespace neuron::eager {
+
+struct PreparedRegion {
+  // A library kernel: only `command` is meaningful.
+  const codegen::Executable* executable = nullptr;
+  int32_t command = 0;
+  int32_t commands = 1;
+  int32_t threads = 1;
+  int32_t inputs = 0;
+  std::vector<int64_t> sizes, strides;
+  std::vector<RegionEmitter::Reference> references;  // `command`: index into the window
+};
+
+struct PreparedWindow {
+  std::vector<PreparedRegion> regions;
+  uint64_t dropped = 0;
+};
+
+// Bounded; the least recently used half goes when it is full. One per stream, used by one thread at a time.
+class PreparedWindows {
+ public:
+  // What is known of a signature: null and `again` false at first sight, null and `again` true when it came back.
+  const PreparedWindow* find(const WindowSignature& signature, bool& again);
+  void store(const WindowSignature& signature, std::unique_ptr<PreparedWindow> window);
+
+ private:
+  static constexpr size_t kCapacity = 512;
+  struct Slot {
+    std::unique_ptr<PreparedWindow> window;
+    uint64_t used = 0;
+  };
+  void evict();
+
+  std::unordered_map<WindowSignature, Slot, WindowSignatureHash> slots_;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace neuron::eager

@@ -1,0 +1,124 @@
+#include "neuron/eager/window_signature.h"
+
+#include <algorithm>
+
+#include "neuron/base/hash.h"
+
+namespace neuron::eager {
+
+namespace {
+
+// Two independently mixed accumulators; words are folded in order.
+struct Mixer {
+  uint64_t a = 0x243f6a8885a308d3ull, b = 0x13198a2e03707344ull;
+  void add(uint64_t word) {
+    a = (a ^ word) * 0x9e3779b97f4a7c15ull;
+    a ^= a >> 32;
+    b = (b + word) * 0xd6e8feb86659fd93ull;
+    b ^= b >> 29;
+  }
+};
+
+}  // namespace
+
+namespace {
+
+size_t position_of(const runtime::Block* block) {
+  return ((reinterpret_cast<uintptr_t>(block) >> 4) * 0x9e3779b97f4a7c15ull) >> 20;
+}
+
+}  // namespace
+
+SignatureBuilder::Seen* SignatureBuilder::find(const runtime::Block* block) {
+  for (size_t at = position_of(block);; ++at) {
+    Slot& slot = slots_[at & (slots_.size() - 1)];
+    if (slot.epoch != epoch_) return nullptr;
+    if (seen_[slot.seen].block == block) return &seen_[slot.seen];
+  }
+}
+
+void SignatureBuilder::insert_slot(uint32_t index) {
+  size_t at = position_of(seen_[index].block);
+  while (slots_[at & (slots_.size() - 1)].epoch == epoch_) ++at;
+  slots_[at & (slots_.size() - 1)] = {epoch_, index};
+}
+
+SignatureBuilder::Seen& SignatureBuilder::touch(const Operand& operand) {
+  Seen* seen = find(operand.block);
+  if (seen == nullptr) {
+    if (seen_.size() * 2 >= slots_.size()) {
+      slots_.assign(slots_.size() * 2, {});
+      for (uint32_t i = 0; i < seen_.size(); ++i) insert_slot(i);
+    }
+    auto index = static_cast<uint32_t>(seen_.size());
+    seen_.push_back({operand.block, operand.generation, index, 0, operand.data, operand.low, operand.high});
+    insert_slot(index);
+    return seen_.back();
+  }
+  if (seen->generation != operand.generation) {
+    seen->generation = operand.generation;
+    ++seen->reuse;
+  }
+  seen->low = std::min(seen->low, operand.low);
+  seen->high = std::max(seen->high, operand.high);
+  return *seen;
+}
+
+bool SignatureBuilder::blocks_overlap() {
+  ranges_.clear();
+  for (const Seen& seen : seen_) ranges_.emplace_back(seen.low, seen.high);
+  std::sort(ranges_.begin(), ranges_.end());
+  for (size_t i = 1; i < ranges_.size(); ++i) {
+    if (ranges_[i].first < ranges_[i - 1].second) return true;
+  }
+  return false;
+}
+
+bool SignatureBuilder::build(const Window& window, WindowSignature& signature) {
+  if (!window.owners.empty()) return false;
+  ++epoch_;
+  seen_.clear();
+  Mixer mixer;
+  size_t death = 0;
+  for (size_t i = 0; i <= window.commands.size(); ++i) {
+    for (; death < window.deaths.size() && window.deaths[death].position <= i; ++death) {
+      const Death& dead = window.deaths[death];
+      // Only deaths of memory this window has touched matter.
+      const Seen* seen = find(dead.block);
+      if (seen == nullptr || seen->generation != dead.generation) continue;
+      bool exported = dead.block->exported_generation == dead.generation;
+      mixer.add(uint64_t{seen->index} << 32 | seen->reuse << 1 | (exported ? 1 : 0));
+      mixer.add(i);
+    }
+    if (i == window.commands.size()) break;
+    const Command& command = window.commands[i];
+    if (command.kind == CommandKind::Callback) return false;
+    mixer.add(reinterpret_cast<uint64_t>(command.op) ^ reinterpret_cast<uint64_t>(command.kernel));
+    mixer.add(uint64_t{command.rank} | uint64_t{command.output_count} << 8 | uint64_t{command.input_count} << 16 |
+              uint64_t{command.attribute_count} << 32 | uint64_t{command.reads_outputs} << 40 |
+              static_cast<uint64_t>(command.common) << 48 | static_cast<uint64_t>(command.threads) << 56);
+    mixer.add(command.reduced);
+    for (int d = 0; d < command.rank; ++d) mixer.add(static_cast<uint64_t>(command.sizes[d]));
+    for (int a = 0; a < command.attribute_count; ++a) mixer.add(static_cast<uint64_t>(command.attributes[a]));
+    for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
+      mixer.add(static_cast<uint64_t>(operand.kind) | static_cast<uint64_t>(operand.dtype) << 8 |
+                uint64_t{operand.rank} << 16);
+      if (operand.strides != nullptr) {
+        for (int d = 0; d < operand.rank; ++d) mixer.add(static_cast<uint64_t>(operand.strides[d]));
+      }
+      if (operand.sizes != command.sizes) {
+        for (int d = 0; d < operand.rank; ++d) mixer.add(static_cast<uint64_t>(operand.sizes[d]));
+      }
+      if (operand.kind != codegen::OperandKind::Tensor) continue;
+      if (operand.block == nullptr) return false;
+      const Seen& seen = touch(operand);
+      mixer.add(uint64_t{seen.index} << 32 | seen.reuse);
+      mixer.add(static_cast<uint64_t>(operand.data - seen.base));
+    }
+  }
+  if (blocks_overlap()) return false;
+  signature = {mixer.a, mixer.b};
+  return true;
+}
+
+}  // namespace neuron::eager

@@ -1,0 +1,51 @@
+// A 128-bit signature of a window's structure: operators, attributes, shapes, strides, which memory is shared with
+// which, and where storages die; but neither addresses nor the values of numbers. Equal signatures plan alike.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "neuron/eager/command.h"
+
+namespace neuron::eager {
+
+struct WindowSignature {
+  uint64_t low = 0, high = 0;
+  friend bool operator==(const WindowSignature&, const WindowSignature&) = default;
+};
+
+struct WindowSignatureHash {
+  size_t operator()(const WindowSignature& signature) const { return signature.low; }
+};
+
+class SignatureBuilder {
+ public:
+  // False when the plan would depend on addresses: foreign memory, or blocks that overlap because a segment was split
+  // or merged within the window.
+  bool build(const Window& window, WindowSignature& signature);
+
+ private:
+  struct Seen {
+    const runtime::Block* block;
+    uint64_t generation;
+    uint32_t index, reuse;
+    char* base;        // address of the first operand seen in it
+    char *low, *high;  // addresses used; the block itself may meanwhile have been split or merged
+  };
+  Seen* find(const runtime::Block* block);
+  Seen& touch(const Operand& operand);
+  void insert_slot(uint32_t index);
+  bool blocks_overlap();
+
+  // Open addressing, power of two, cleared by epoch.
+  struct Slot {
+    uint32_t epoch = 0;
+    uint32_t seen = 0;
+  };
+  std::vector<Slot> slots_ = std::vector<Slot>(256);
+  std::vector<Seen> seen_;
+  std::vector<std::pair<char*, char*>> ranges_;
+  uint32_t epoch_ = 0;
+};
+
+}  // namespace neuron::eager
