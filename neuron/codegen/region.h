@@ -8,7 +8,8 @@
 //       Index   type [d0 … d(rank-1)], i64; its value is base + sum(position[d] * stride[d]); it owns no memory
 //       Scalar  rank 0, f64 or i64 (bool as i64): a number given at run time
 //   * A result is a full tensor [d0 … d(rank-1)] or, in a region with a reduction, a tensor without the reduced
-//   dimension.
+//     dimension; in an Inner region also a full value that does not vary along the row, with `inner` Zero, stored once
+//     a row.
 //   * Operations inside: constant, iota is not allowed (use Index), elementwise operations, composites of
 //   functions.def,
 //     broadcast_in_dim (of rank-0 values, or of reduced values back to the space), and reduce over the one reduced

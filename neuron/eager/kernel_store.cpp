@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "neuron/eager/settings.h"
+#include "neuron/passes/pipeline.h"
 
 namespace neuron::eager {
 
@@ -105,7 +106,9 @@ const codegen::Executable& KernelStore::compile(Entry& entry, const std::functio
   std::lock_guard lock(entry.mutex);
   if (!entry.owner) {
     auto start = std::chrono::steady_clock::now();
-    entry.owner = codegen::host_compiler().compile(build());
+    codegen::RegionSpec spec = build();
+    spec.graph = std::make_shared<ir::Graph>(passes::run_pipeline(*spec.graph));
+    entry.owner = codegen::host_compiler().compile(spec);
     auto elapsed = std::chrono::steady_clock::now() - start;
     counters().compiled_kernels += 1;
     counters().compile_nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();

@@ -7,6 +7,7 @@
 #include "neuron/eager/settings.h"
 #include "neuron/eager/stream.h"
 #include "neuron/runtime/process.h"
+#include "neuron/runtime/queue.h"
 
 namespace neuron::eager {
 
@@ -229,7 +230,7 @@ void flush_and_wait(Stream& stream, FlushReason reason) {
   uint64_t sequence;
   {
     std::lock_guard lock(stream.mutex());
-    sequence = stream.hand_over(reason);
+    sequence = stream.hand_over(reason, true);
   }
   if (sequence != 0) stream.queue().wait(sequence);
 }
@@ -279,6 +280,7 @@ void shutdown() {
   for_each_stream([](Stream& stream) { flush_and_wait(stream, FlushReason::Exit); });
   settings().shut_down = true;
   KernelStore::instance().shutdown();
+  runtime::shutdown_queues();
 }
 
 }  // namespace neuron::eager

@@ -6,6 +6,7 @@
 #include "neuron/base/hash.h"
 #include "neuron/eager/region_runner.h"
 #include "neuron/eager/settings.h"
+#include "neuron/runtime/guarded.h"
 
 namespace neuron::eager {
 
@@ -86,12 +87,12 @@ uint64_t Stream::recorded() {
       hand_over(FlushReason::Mode);
       return 0;
     case Mode::Blocking:
-      return hand_over(FlushReason::Mode);
+      return hand_over(FlushReason::Mode, true);
   }
   return 0;
 }
 
-uint64_t Stream::hand_over(FlushReason reason) {
+uint64_t Stream::hand_over(FlushReason reason, bool caller_waits) {
   if (!window_->commands.empty()) {
     counters().flushes[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
     auto full = std::move(window_);
@@ -101,7 +102,7 @@ uint64_t Stream::hand_over(FlushReason reason) {
       window_ = std::move(spare_windows_.back());
       spare_windows_.pop_back();
     }
-    queue_.submit(std::make_unique<WindowTask>(*this, std::move(full)));
+    queue_.submit(std::make_unique<WindowTask>(*this, std::move(full)), caller_waits);
     pending_commands_.store(0, std::memory_order_relaxed);
   } else {
     window_->deaths.clear();
@@ -115,7 +116,10 @@ void Stream::recycle(std::unique_ptr<Window> window) {
   if (spare_windows_.size() < kSpareWindows) spare_windows_.push_back(std::move(window));
 }
 
-void Stream::execute(Window& window) noexcept { runner_->run(window); }
+void Stream::execute(Window& window) noexcept {
+  runtime::DeviceAccess access;
+  runner_->run(window);
+}
 
 void Stream::fail(const Command& command, ErrorKind kind, const std::string& message) {
   std::string shapes;

@@ -41,7 +41,8 @@ class Stream {
   // 0.
   uint64_t recorded();
   // With the mutex held. Returns the queue sequence after which everything recorded so far has run.
-  uint64_t hand_over(FlushReason reason);
+  // `caller_waits`: the caller waits for it next, so the executor need not be woken.
+  uint64_t hand_over(FlushReason reason, bool caller_waits = false);
 
   bool has_pending() const {
     return pending_commands_.load(std::memory_order_relaxed) != 0 || queue_.completed() != queue_.submitted();

@@ -84,7 +84,12 @@ void Plan::place_operation(int index) {
   for (ir::Value result : operation.results) info_[result.id] = joined;
 }
 
-bool Plan::output_is_reduced(int output) const { return graph().type(graph().results()[output]).rank() < spec_.rank; }
+bool Plan::output_is_reduced(int output) const {
+  const ir::Value result = graph().results()[output];
+  if (graph().type(result).rank() < spec_.rank) return true;
+  // A value of the full type that does not vary along the row, stored once per row.
+  return spec_.reduction == Reduction::Inner && spec_.outputs[output].inner == InnerStride::Zero && scope(result) != Scope::Element;
+}
 
 int Plan::scratch_index(ir::Value value) const {
   return static_cast<int>(std::find(scratch_.begin(), scratch_.end(), value) - scratch_.begin());
