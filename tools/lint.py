@@ -22,7 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "ir": {"base"},
     "interpret": {"ir"},
     "lowering": {"ir"},
-    "passes": {"ir"},
+    "passes": {"interpret"},
     "runtime": {"base"},
     "kernels": {"base", "runtime"},
     "codegen": {"passes", "kernels"},

@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import lint  # noqa: E402
+import make_docs  # noqa: E402
 
 
 def findings(path: str, *lines: str) -> list[str]:
@@ -20,6 +21,8 @@ def findings(path: str, *lines: str) -> list[str]:
         ("ir", "base", True),
         ("ir", "passes", False),
         ("interpret", "ir", True),
+        ("passes", "interpret", True),
+        ("interpret", "passes", False),
         ("lowering", "codegen", False),
         ("runtime", "ir", False),
         ("kernels", "runtime", True),
@@ -92,3 +95,17 @@ def test_the_table_names_the_layers_that_exist():
 
 def test_this_tree_is_clean():
     assert lint.check_files(lint.tracked_files()) == []
+
+
+def test_pages_name_only_what_exists():
+    assert [fault for page in make_docs.pages() for fault in make_docs.faults(page)] == []
+
+
+def test_a_broken_link_and_a_wrong_path_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(make_docs, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("[a](page.md) [b](gone.md)\nsee `neuron/gone.h`, `docs` and [c](https://example.org)\n")
+    assert list(make_docs.faults(page)) == [
+        "page.md:1: link to gone.md, which does not exist",
+        "page.md:2: names neuron/gone.h, which does not exist",
+    ]

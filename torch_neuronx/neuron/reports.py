@@ -10,7 +10,10 @@ from torch_neuronx import _C
 def eager_report() -> dict[str, Any]:
     """Counters since the process began or ``reset_eager_report()``: commands recorded and dropped, regions run, how many
     commands were fused, compiles, and flushes by reason."""
-    return _C.statistics()
+    report: dict[str, Any] = _C.statistics()
+    report["flush_reasons"] = {reason: count for reason, count in report["flushes"].items() if count}
+    report["fused_share"] = report["fused_commands"] / max(report["region_commands"], 1)
+    return report
 
 
 def reset_eager_report() -> None:
