@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+
 from gpt import GPT, Config
 from loss_curve import draw
 from text_data import load_bytes

@@ -27,16 +27,25 @@ def draw(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> Tensor:
     return values.to(dtype)
 
 
-def same_bits(a: Tensor, b: Tensor) -> bool:
-    """Equal dtype, shape and bits; any NaN equals any NaN."""
+def same_bits(a: Tensor, b: Tensor, signed_zeros: bool = True) -> bool:
+    """Equal dtype, shape and bits; any NaN equals any NaN. Without `signed_zeros` 0 equals -0."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.dtype.is_floating_point:
         bits = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}[a.element_size()]
         a, b = a.contiguous(), b.contiguous()
         equal = (a.view(bits) == b.view(bits)) | (a.isnan() & b.isnan())
+        if not signed_zeros:
+            equal |= (a == 0) & (b == 0)
         return bool(equal.all())
     return torch.equal(a, b)
+
+
+def gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """The derivative of a scalar function; autograd's own thread records the backward part."""
+    leaf = x.detach().clone().requires_grad_()
+    function(leaf).backward()
+    return leaf.grad
 
 
 class Machine:
@@ -54,6 +63,7 @@ class Machine:
             "peek": self.peek,
             "poke": self.poke,
             "parallel": self.parallel,
+            "gradient": gradient,
         }
 
     def read(self, value: object) -> None:

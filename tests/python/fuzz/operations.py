@@ -64,6 +64,9 @@ def partner(g, name: str) -> str:
         return scalar(g)
 
     def fits(tensor: Tensor) -> bool:
+        # The CPU rounds an operand of another dtype to the common one first, or not, depending on its position.
+        if g.exact and tensor.dtype != mine.dtype:
+            return False
         return all(
             a == b or a == 1 or b == 1 for a, b in zip(reversed(mine.shape), reversed(tensor.shape), strict=False)
         )
@@ -357,6 +360,26 @@ def matmul(g):
     )
 
 
+def gradient(g):
+    x = g.pick(lambda tensor: is_float(tensor) and tensor.dim() > 0)
+    if x is None:
+        return None
+    y = partner(g, x)
+    function = g.random.choice(
+        [
+            f"(x * {y}).sum()",
+            f"F.gelu(x).mul({y}).mean()",
+            "x.softmax(-1).square().sum()",
+            "F.layer_norm(x, x.shape[-1:]).pow(3).sum()",
+            "(x @ x.mT).tanh().mean()",
+            "x.exp().clamp(max=2).sum()",
+            "torch.where(x > 0, x * 3, x.sin()).sum()",
+            "x.amax(-1).sum()",
+        ]
+    )
+    return f"{g.fresh()} = gradient(lambda x: {function}, {x})"
+
+
 def matmul_integer(g):
     x = g.pick(lambda tensor: not is_float(tensor) and tensor.dim() == 2)
     return x and f"{g.fresh()} = {x} @ {x}.mT"
@@ -415,7 +438,7 @@ def pointer(g):
 
 def round_trip(g):
     x = g.pick()
-    return f"{g.fresh()} = {x}.cpu().to(D)"
+    return f"{g.fresh()} = {x}.cpu().clone().to(D)"
 
 
 def parallel(g):
@@ -472,6 +495,7 @@ _ALL: dict[Statement, float] = _EXACT | {
     reduce: 3,
     normalize: 2,
     matmul: 2,
+    gradient: 1,
 }
 EXACT = Choices(list(_EXACT), list(_EXACT.values()))
 ALL = Choices(list(_ALL), list(_ALL.values()))
