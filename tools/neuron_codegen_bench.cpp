@@ -139,7 +139,7 @@ void bench(const Kernel& kernel, int64_t elements, bool assembly) {
     return;
   }
   auto executable = host_compiler().compile(spec);
-  const double compile = seconds([&] { executable = host_compiler().compile(spec); }, 5);
+  const double compile = seconds([&] { executable = host_compiler().compile(spec); }, 20);
 
   const size_t size = dtype_size(kernel.dtype);
   std::vector<std::vector<char>> memory(static_cast<size_t>(kernel.inputs) + 1,

@@ -15,7 +15,7 @@ namespace neuron::codegen {
 namespace {
 
 // Raise when generated code or its calling convention changes.
-constexpr int kRevision = 1;
+constexpr int kRevision = 2;
 constexpr uint64_t kMagic = 0x31304e4b4e52554eull;
 // Work worth a second thread, in vector additions per lane: about 20 microseconds.
 constexpr int64_t kPartCost = 1 << 19;
