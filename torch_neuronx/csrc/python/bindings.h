@@ -14,5 +14,6 @@ void bind_memory(nanobind::module_& module);
 void bind_random(nanobind::module_& module);
 void bind_eager(nanobind::module_& module);
 void bind_operators(nanobind::module_& module);
+void bind_options(nanobind::module_& module);
 
 }  // namespace torch_neuronx

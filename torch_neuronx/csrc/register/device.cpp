@@ -2,7 +2,6 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,18 +10,14 @@
 #include <string_view>
 
 #include "neuron/eager/recorder.h"
+#include "neuron/runtime/process.h"
+#include "torch_neuronx/csrc/register/errors.h"
 
 namespace torch_neuronx {
 namespace {
 
-enum class State : uint8_t { Unused, Used, BadFork, Shutdown };
-std::atomic<State> state{State::Unused};
+std::atomic<bool> shut_down{false};
 thread_local c10::DeviceIndex current_index = 0;
-
-void after_fork_in_child() {
-  if (state.load() == State::Used) state.store(State::BadFork);
-}
-[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
 
 // Number of cores in a list like "0-3" or "0,2,4-5"; -1 when it cannot be read.
 int count_cores(std::string_view list) {
@@ -112,27 +107,20 @@ c10::DeviceIndex resolve_index(c10::Device device) {
 }
 
 void use_device() {
-  const State now = state.load(std::memory_order_relaxed);
-  if (now == State::Used) [[likely]]
-    return;
-  TORCH_CHECK(now != State::BadFork,
-              "Cannot re-initialize neuron in a forked subprocess: the parent had already used the device. Use the "
-              "'spawn' start method of multiprocessing, or fork before the first use");
-  TORCH_CHECK(now != State::Shutdown, "neuron has been shut down: the interpreter is exiting");
+  if (neuron::runtime::runtime_used() && !shut_down.load(std::memory_order_relaxed)) [[likely]] return;
+  TORCH_CHECK(!shut_down.load(), "neuron has been shut down: the interpreter is exiting");
   check_device_index(current_index);
-  state.store(State::Used);
+  translate_errors([] { neuron::runtime::enter_runtime(); });
 }
 
-bool device_used() noexcept { return state.load() == State::Used; }
-bool in_bad_fork() noexcept { return state.load() == State::BadFork; }
+bool device_used() noexcept { return neuron::runtime::runtime_used() && !shut_down.load(std::memory_order_relaxed); }
+bool in_bad_fork() noexcept { return neuron::runtime::in_forked_child(); }
 bool device_alive() noexcept {
-  const State now = state.load(std::memory_order_relaxed);
-  return now == State::Used || now == State::Unused;
+  return !shut_down.load(std::memory_order_relaxed) && !neuron::runtime::in_forked_child();
 }
 
 void shutdown_device() {
-  State expected = State::Used;
-  if (state.compare_exchange_strong(expected, State::Shutdown)) neuron::eager::shutdown();
+  if (device_used() && !shut_down.exchange(true)) neuron::eager::shutdown();
 }
 
 }  // namespace torch_neuronx
