@@ -62,6 +62,10 @@ def _register(torch: ModuleType) -> None:
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
     )
     torch.set_autocast_dtype(DEVICE_TYPE, torch.bfloat16)
+    # What activation checkpointing assumes when no argument says so.
+    from torch.utils.checkpoint import DefaultDeviceType
+
+    DefaultDeviceType.set_device_type(DEVICE_TYPE)
 
     from torch_neuronx import _knobs, compat
 

@@ -1,4 +1,5 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include "torch_neuronx/csrc/python/bindings.h"
 #include "torch_neuronx/csrc/register/device.h"

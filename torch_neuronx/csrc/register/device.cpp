@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
+#include "neuron/base/options.h"
 #include "neuron/eager/recorder.h"
+#include "neuron/runtime/device.h"
 #include "neuron/runtime/process.h"
 #include "torch_neuronx/csrc/register/errors.h"
 
@@ -19,65 +19,37 @@ namespace {
 std::atomic<bool> shut_down{false};
 thread_local c10::DeviceIndex current_index = 0;
 
-// Number of cores in a list like "0-3" or "0,2,4-5"; -1 when it cannot be read.
-int count_cores(std::string_view list) {
-  int count = 0;
-  while (!list.empty()) {
-    const size_t comma = list.find(',');
-    const std::string part(list.substr(0, comma));
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-    char* end = nullptr;
-    const long first = std::strtol(part.c_str(), &end, 10);
-    long last = first;
-    if (end == part.c_str()) return -1;
-    if (*end == '-') {
-      const char* second = end + 1;
-      last = std::strtol(second, &end, 10);
-      if (end == second) return -1;
-    }
-    if (*end != '\0' || last < first || first < 0) return -1;
-    count += static_cast<int>(last - first + 1);
+// What the runtime says of its cores; a bad environment is reported when the device is used.
+int visible_cores() noexcept {
+  try {
+    return std::min(neuron::runtime::core_count(), kMaximumDevices - 1);
+  } catch (const std::exception&) {
+    return 1;
   }
-  return count;
 }
 
-int configured_device_count() {
-  // A trn2.3xlarge: one chip of four logical cores.
-  int count = 4;
-  if (const char* visible = std::getenv("NEURON_RT_VISIBLE_CORES"); visible && *visible) {
-    count = count_cores(visible);
-  } else if (const char* number = std::getenv("NEURON_RT_NUM_CORES"); number && *number) {
-    count = std::atoi(number);
-  }
-  if (count < 0) {
-    TORCH_WARN("NEURON_RT_VISIBLE_CORES is not a list of cores like \"0-3\" or \"0,2\"; using 4 cores");
-    count = 4;
-  }
-  return std::min(count, kMaximumDevices - 1);
-}
-
-bool asked_for_explicitly() {
-  const char* device = std::getenv("TORCH_NEURONX_DEVICE");
-  return device && *device;
+// Why device_count() is 0.
+std::string unavailability() {
+  return is_available() ? neuron::runtime::unavailable_reason()
+                        : "another accelerator is present; set TORCH_NEURONX_DEVICE=host to use the embedded device";
 }
 
 }  // namespace
 
 bool is_available() noexcept {
-  static const bool available = asked_for_explicitly() || !(c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) ||
+  static const bool available = neuron::option_is_set(neuron::Option::Device) || !(c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) ||
                                                             c10::impl::hasDeviceGuardImpl(c10::DeviceType::XPU));
   return available;
 }
 
 c10::DeviceIndex device_count() noexcept {
   if (!is_available()) return 0;
-  static const int count = configured_device_count();
+  static const int count = visible_cores();
   return static_cast<c10::DeviceIndex>(count);
 }
 
-const char* driver_name() noexcept {
-  const char* device = std::getenv("TORCH_NEURONX_DEVICE");
-  return device && *device ? device : "host";
+std::string driver_name() {
+  return translate_errors([] { return std::string(neuron::runtime::driver().name()); });
 }
 
 c10::DeviceIndex current_device() noexcept { return current_index; }
@@ -85,8 +57,7 @@ c10::DeviceIndex current_device() noexcept { return current_index; }
 void check_device_index(c10::DeviceIndex index) {
   const int count = device_count();
   TORCH_CHECK(count > 0,
-              "no neuron device is available: another accelerator is present; set TORCH_NEURONX_DEVICE=host to use the "
-              "embedded device");
+              "no neuron device is available: ", unavailability());
   TORCH_CHECK(index >= 0 && index < count, "invalid device index ", static_cast<int>(index), " for neuron: there ",
               count == 1 ? "is 1 device" : "are ", count == 1 ? "" : std::to_string(count) + " devices",
               ", valid indices are 0 to ", count - 1);
@@ -110,7 +81,7 @@ void use_device() {
   if (neuron::runtime::runtime_used() && !shut_down.load(std::memory_order_relaxed)) [[likely]] return;
   TORCH_CHECK(!shut_down.load(), "neuron has been shut down: the interpreter is exiting");
   check_device_index(current_index);
-  translate_errors([] { neuron::runtime::enter_runtime(); });
+  translate_errors([] { neuron::runtime::device(); });
 }
 
 bool device_used() noexcept { return neuron::runtime::runtime_used() && !shut_down.load(std::memory_order_relaxed); }

@@ -6,6 +6,8 @@
 
 #include <c10/core/Device.h>
 
+#include <string>
+
 namespace torch_neuronx {
 
 inline constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
@@ -17,8 +19,8 @@ c10::DeviceIndex device_count() noexcept;
 // False beside another accelerator (CUDA, XPU) unless TORCH_NEURONX_DEVICE=host asks for the embedded device.
 bool is_available() noexcept;
 
-// "host", "null" or "nrt": what TORCH_NEURONX_DEVICE asks for, the embedded device when it is silent.
-const char* driver_name() noexcept;
+// "host" or "null": what executes the device.
+std::string driver_name();
 
 // The calling thread's current device.
 c10::DeviceIndex current_device() noexcept;

@@ -1,0 +1,47 @@
+"""The interpreter ends with code 0, whatever is alive or pending, and finishes promptly."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = torch.ones(1 << 20, device='neuron')",
+        "x = torch.ones(1 << 20, device='neuron')\nfor _ in range(100): x = x + 1",
+        "import builtins; builtins.keep = torch.randn(100, 100, device='neuron') @ torch.ones(100, 100, device='neuron')",
+        "s = torch.neuron.Stream(); e = torch.neuron.Event(enable_timing=True)\n"
+        "with torch.neuron.stream(s): x = torch.ones(9, device='neuron') * 2; e.record()",
+        "x = torch.ones(9, device='neuron', requires_grad=True); y = (x * x).sum(); y.backward()",
+        "x = torch.ones(9).pin_memory(); y = x.to('neuron', non_blocking=True)",
+        "import threading, time\n"
+        "def loop():\n"
+        "    x = torch.ones(64, device='neuron')\n"
+        "    while True: x = x + 1\n"
+        "threading.Thread(target=loop, daemon=True).start(); time.sleep(0.3)",
+        "import atexit; x = torch.ones(9, device='neuron'); atexit.register(lambda: print(x.sum().item()))",
+        "g = torch.neuron.default_generators[0]; torch.neuron.memory._record_memory_history(); x = torch.ones(3).neuron()",
+    ],
+)
+def test_exit_code(run_python, body):
+    result = run_python(f"import torch\n{body}\n", timeout=60)
+    assert result.returncode == 0, result
+    assert "Traceback" not in result.stderr and "terminate" not in result.stderr, result
+
+
+def test_exit_from_an_exception_keeps_its_code(run_python):
+    result = run_python("import torch\nx = torch.ones(9, device='neuron') + 1\nraise SystemExit(7)")
+    assert result.returncode == 7, result
+
+
+def test_module_globals_are_deleted_after_shutdown(run_python):
+    result = run_python("""
+        import torch
+        class Late:
+            def __init__(self): self.tensor = torch.ones(100, device="neuron")
+            def __del__(self): del self.tensor
+        late = Late()
+        late.cycle = late
+    """)
+    assert result.returncode == 0 and result.stderr == "", result
