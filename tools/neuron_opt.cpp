@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -19,7 +20,6 @@
 
 namespace {
 
-using neuron::Error;
 using neuron::ErrorKind;
 using neuron::fail;
 using neuron::interpret::Buffer;
@@ -149,7 +149,7 @@ int main(int count, char** values) {
   try {
     run(parse_arguments(count, values));
     return EXIT_SUCCESS;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // Error, or std::bad_alloc for a program of huge tensors
     fmt::print(stderr, "neuron-opt: {}\n", error.what());
     return EXIT_FAILURE;
   }

@@ -89,8 +89,7 @@ struct Refused {
 TEST(Verifier, RefusesEachKindOfMistake) {
   Attributes wrong_kind, literal, direction;
   wrong_kind.set("dimension", true);
-  Literal twelve_bytes{{f32, {2}}, std::vector<std::byte>(12)};
-  literal.set("value", twelve_bytes);
+  literal.set("value", Literal{Type{f32, Dims(1, 2)}, std::vector<std::byte>(12)});
   direction.set("comparison_direction", ComparisonDirection::LT);
   Type t2{f32, {2}}, t23{f32, {2, 3}}, scalar{f32, {}}, c2{DType::Complex64, {2}}, index{DType::Int64, {}};
   Attributes slice = ints({{"start_indices", {0}}, {"limit_indices", {3}}, {"strides", {1}}});
