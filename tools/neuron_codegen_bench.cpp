@@ -1,6 +1,6 @@
 // Times generated kernels: compile time, call overhead on a tiny tensor, and throughput against memcpy over the same
 // bytes.
-//   neuron-codegen-bench [name] [elements] [--asm]
+//   neuron-codegen-bench [name] [elements] [columns | --asm]
 #include <time.h>
 
 #include <algorithm>
@@ -27,6 +27,7 @@ struct Kernel {
   int inputs = 1;
   std::function<Value(ir::Builder&, std::vector<Value>)> emit;
   DType dtype = DType::Float32;
+  bool transposed = false;  // the first input
 };
 
 // Of this thread: other work on the machine does not count.
@@ -90,6 +91,10 @@ std::vector<Kernel> kernels() {
                  [](ir::Builder& b, std::vector<Value> x) { return b.add(x[0], x[1]); }, DType::Int64});
   all.push_back({"relu", 1, Reduction::None, 1,
                  [](ir::Builder& b, std::vector<Value> x) { return b.maximum(x[0], b.constant_like(x[0], 0)); }});
+  all.push_back(
+      {"add_rows", 2, Reduction::None, 2, [](ir::Builder& b, std::vector<Value> x) { return b.add(x[0], x[1]); }});
+  all.push_back({"transpose", 2, Reduction::None, 1,
+                 [](ir::Builder& b, std::vector<Value> x) { return b.negate(x[0]); }, DType::Float32, true});
   unary("exp", Opcode::Exponential);
   unary("log", Opcode::Log);
   unary("tanh", Opcode::Tanh);
@@ -114,7 +119,7 @@ std::vector<Kernel> kernels() {
   return all;
 }
 
-void bench(const Kernel& kernel, int64_t elements, bool assembly) {
+void bench(const Kernel& kernel, int64_t elements, int64_t columns, bool assembly) {
   auto graph = std::make_shared<ir::Graph>();
   Dims space;
   for (int d = 0; d < kernel.rank; ++d) space.push_back(graph->add_symbol());
@@ -122,7 +127,8 @@ void bench(const Kernel& kernel, int64_t elements, bool assembly) {
   RegionSpec spec;
   for (int i = 0; i < kernel.inputs; ++i) {
     inputs.push_back(graph->add_parameter({kernel.dtype, space}));
-    spec.inputs.push_back({OperandKind::Tensor, kernel.dtype, InnerStride::One});
+    spec.inputs.push_back(
+        {OperandKind::Tensor, kernel.dtype, kernel.transposed && i == 0 ? InnerStride::Other : InnerStride::One});
   }
   ir::Builder builder(*graph);
   Value result = kernel.emit(builder, inputs);
@@ -155,12 +161,14 @@ void bench(const Kernel& kernel, int64_t elements, bool assembly) {
     }
   }
   std::vector<int64_t> sizes{elements}, strides;
-  if (kernel.rank == 2) sizes = {elements / 1024, 1024};
+  if (kernel.rank == 2) sizes = {elements / columns, columns};
   for (int i = 0; i <= kernel.inputs; ++i) {
     const bool out = i == kernel.inputs && reduced;
-    if (kernel.rank == 2) strides.push_back(out ? (kernel.reduction == Reduction::Inner ? 1 : 0) : 1024);
+    if (kernel.rank == 2)
+      strides.push_back(out ? (kernel.reduction == Reduction::Inner ? 1 : 0) : kernel.rank == 2 ? columns : 1);
     strides.push_back(out && kernel.reduction == Reduction::Inner ? 0 : 1);
   }
+  if (kernel.transposed) strides[0] = 1, strides[1] = elements / columns;
   std::vector<uint64_t> scalars(static_cast<size_t>(kernel.inputs), 0);
   auto run = [&] { executable->run({sizes.data(), pointers.data(), strides.data(), scalars.data(), 1}); };
   const double whole = seconds(run, 5);
@@ -192,8 +200,9 @@ int main(int argc, char** argv) {
   std::string wanted = argc > 1 ? argv[1] : "all";
   const int64_t elements = argc > 2 ? std::stoll(argv[2]) : 4 << 20;
   const bool assembly = argc > 3 && std::string(argv[3]) == "--asm";
+  const int64_t columns = argc > 3 && !assembly ? std::stoll(argv[3]) : 1024;
   std::printf("target %s, %s\n", host_target_name(detected_host_target()), host_compiler().build_id().c_str());
   for (const auto& kernel : kernels()) {
-    if (wanted == "all" || kernel.name == wanted) bench(kernel, elements, assembly);
+    if (wanted == "all" || kernel.name == wanted) bench(kernel, elements, columns, assembly);
   }
 }

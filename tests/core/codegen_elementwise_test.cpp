@@ -160,6 +160,36 @@ TEST(CodegenElementwise, ManyThreadsSplitRowsAndColumns) {
   check_region(spec, {70001, 5});
 }
 
+TEST(CodegenElementwise, TranspositionsGoByTiles) {
+  RegionBuilder r(3);
+  Value x = r.tensor(DType::Float32, InnerStride::Other), y = r.tensor(DType::Float32);
+  r.result(r.builder.subtract(x, y));
+  RegionSpec spec = r.finish();
+  for (HostTarget target : runnable_targets()) {
+    for (int turned : {0, 1}) {
+      const int64_t sizes[] = {70, 45, 131};
+      const int64_t n = 70 * 45 * 131;
+      std::vector<float> a(n), b(n), out(n);
+      for (int64_t i = 0; i < n; ++i) a[i] = static_cast<float>(i), b[i] = static_cast<float>(i % 7);
+      // x is [131, 45, 70] or [70, 131, 45] in memory.
+      std::vector<int64_t> strides =
+          turned == 0 ? std::vector<int64_t>{1, 70, 45 * 70} : std::vector<int64_t>{131 * 45, 1, 45};
+      const std::vector<int64_t> x_strides = strides;
+      for (int k = 0; k < 2; ++k) strides.insert(strides.end(), {45 * 131, 131, 1});
+      void* pointers[] = {a.data(), b.data(), out.data()};
+      const uint64_t scalars[] = {0, 0};
+      for (int threads : {1, 2}) {
+        compiled(spec, target)->run({sizes, pointers, strides.data(), scalars, threads});
+        int64_t at = 0;
+        for (int64_t i = 0; i < sizes[0]; ++i)
+          for (int64_t j = 0; j < sizes[1]; ++j)
+            for (int64_t k = 0; k < sizes[2]; ++k, ++at)
+              ASSERT_EQ(out[at], a[i * x_strides[0] + j * x_strides[1] + k * x_strides[2]] - b[at]);
+      }
+    }
+  }
+}
+
 TEST(CodegenCompiler, RefusesWhatIsNoRegionNamingTheOperation) {
   RegionBuilder r(2);
   Value x = r.tensor(DType::Float32);

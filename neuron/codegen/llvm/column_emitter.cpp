@@ -75,12 +75,13 @@ class ColumnEmitter final : public KernelEmitter {
 
   // Sets the panel's accumulators at `address` to a value.
   void fill(Value* count, FunctionRef<Value*(Slot&)> address, FunctionRef<Value*(Slot&)> value) {
-    InnerLoop loop(frame_, width_, panel_parts());
+    const int all = panel_parts();
+    InnerLoop loop = make_loop(all);
     for (Slot& slot : slots_) loop.add_output({accumulator_dtype(slot), address(slot), nullptr, true});
     std::vector<Value*> splats;
     for (Slot& slot : slots_) splats.push_back(Lanes(b_, width_).splat(value(slot)));
-    loop.emit(frame_.index(0), count, [&](Value*) {
-      for (int part = 0; part < loop.parts(); ++part) {
+    loop.emit(frame_.index(0), count, [&](Value*, int) {
+      for (int part = 0; part < all; ++part) {
         for (size_t i = 0; i < slots_.size(); ++i) loop.store(static_cast<int>(i), part, splats[i]);
       }
     });
@@ -99,18 +100,18 @@ class ColumnEmitter final : public KernelEmitter {
     frame_.loop(first, last, 1, [&](Value* reduced) {
       load_row_inputs(reduced);
       emit_uniforms(Scope::Row, 0);
-      InnerLoop loop(frame_, width_, part_count(stage));
+      InnerLoop loop = make_loop(part_count(stage));
       const std::vector<int> inputs = add_inputs(loop, stage, reduced);
       const int sources = add_accumulators(loop, begin, false), targets = add_accumulators(loop, begin, true);
-      loop.emit(begin, end, [&](Value* position) {
-        values_.begin_body(loop.parts());
-        std::vector<llvm::SmallVector<Value*, 8>> sums(static_cast<size_t>(loop.parts()));
-        for (int part = 0; part < loop.parts(); ++part) {
+      loop.emit(begin, end, [&](Value* position, int parts) {
+        values_.begin_body(parts);
+        std::vector<llvm::SmallVector<Value*, 8>> sums(static_cast<size_t>(parts));
+        for (int part = 0; part < parts; ++part) {
           load_inputs(loop, stage, inputs, position, part, reduced);
           for (int index : stage.operations) values_.emit(index, part);
           sums[part] = accumulated(loop, sources, part);
         }
-        for (int part = 0; part < loop.parts(); ++part) {
+        for (int part = 0; part < parts; ++part) {
           for (size_t i = 0; i < slots_.size(); ++i) loop.store(targets + static_cast<int>(i), part, sums[part][i]);
         }
       });
@@ -145,12 +146,12 @@ class ColumnEmitter final : public KernelEmitter {
 
   // total = total op chunk
   void combine(Value* count) {
-    InnerLoop loop(frame_, width_, 1);
+    InnerLoop loop = make_loop(1);
     const int n = static_cast<int>(slots_.size());
     for (Slot& slot : slots_) loop.add_input({accumulator_dtype(slot), slot.total, nullptr, true});
     for (Slot& slot : slots_) loop.add_input({accumulator_dtype(slot), slot.chunk, nullptr, true});
     for (Slot& slot : slots_) loop.add_output({accumulator_dtype(slot), slot.total, nullptr, true});
-    loop.emit(frame_.index(0), count, [&](Value*) {
+    loop.emit(frame_.index(0), count, [&](Value*, int) {
       for (int i = 0; i < n;) {
         const Reducer& reducer = *slots_[i].reducer;
         llvm::SmallVector<Value*, 2> sums, partials;
@@ -165,7 +166,7 @@ class ColumnEmitter final : public KernelEmitter {
 
   // Operations on reduced values, and the stores.
   void finish(Value* begin, Value* end) {
-    InnerLoop loop(frame_, width_, 1);
+    InnerLoop loop = make_loop(1);
     for (Slot& slot : slots_) {
       Value* base =
           frame_.at(slot.total, b_.CreateNeg(b_.CreateMul(begin, frame_.index(slot.reducer->size(slot.value)))));
@@ -177,7 +178,7 @@ class ColumnEmitter final : public KernelEmitter {
       outputs.push_back(loop.add_output(operands_.stream(operand, operands_.row(operand))));
     }
     Lanes lanes(b_, width_);
-    loop.emit(begin, end, [&](Value*) {
+    loop.emit(begin, end, [&](Value*, int) {
       values_.begin_body(1);
       for (size_t i = 0; i < slots_.size(); ++i) {
         const Slot& slot = slots_[i];

@@ -3,11 +3,13 @@
 #include <llvm/Config/llvm-config.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "neuron/base/error.h"
 #include "neuron/base/hash.h"
+#include "neuron/base/small_vector.h"
 #include "neuron/base/thread_pool.h"
 
 namespace neuron::codegen {
@@ -15,12 +17,16 @@ namespace neuron::codegen {
 namespace {
 
 // Raise when generated code or its calling convention changes.
-constexpr int kRevision = 2;
+constexpr int kRevision = 3;
 constexpr uint64_t kMagic = 0x31304e4b4e52554eull;
 // Work worth a second thread, in vector additions per lane: about 20 microseconds.
 constexpr int64_t kPartCost = 1 << 19;
 // Columns of one unit of a long row: whole blocks of any width.
 constexpr int64_t kColumnBlock = 4096;
+
+// A tile of a transposition: its lines stay in the first-level cache.
+constexpr int64_t kTileRows = 32;
+constexpr int64_t kTileColumns = 64;
 
 struct Header {
   uint64_t magic;
@@ -79,6 +85,13 @@ KernelFacts facts_of(const Plan& plan, HostTarget target) {
     for (int index : stage.reductions)
       facts.accumulators += static_cast<uint8_t>(plan.graph().operations()[index].results.size());
   }
+  const RegionSpec& spec = plan.spec();
+  for (const auto* operands : {&spec.inputs, &spec.outputs}) {
+    for (const OperandSignature& operand : *operands) {
+      if (operand.kind == OperandKind::Tensor && operand.inner == InnerStride::Other) facts.strided = 1;
+    }
+  }
+  facts.operands = static_cast<uint8_t>(spec.inputs.size() + spec.outputs.size());
   facts.cost = std::max(1, plan.cost());
   return facts;
 }
@@ -101,6 +114,10 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
   const int outer = facts_.rank - 1;
   const int64_t rows = product(arguments.sizes, outer), columns = arguments.sizes[outer], elements = rows * columns;
   if (elements == 0) return;
+  if (facts_.strided && outer > 0 && elements >= kTileRows * kTileColumns) {
+    const int dimension = tile_dimension(arguments);
+    if (dimension >= 0) return run_tiles(arguments, dimension);
+  }
   auto call = [&](int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end) {
     const KernelRange range{row_begin, row_end, column_begin, column_end, 0, 0, Phase::Whole, nullptr, nullptr};
     kernel_(&arguments, &range);
@@ -117,6 +134,53 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
           begin += last - first;
         }
       });
+}
+
+// The dimension along which an operand that is strided along the innermost one lies closer in memory; -1 when there is
+// none.
+int HostExecutable::tile_dimension(const RegionArguments& arguments) const {
+  const int inner = facts_.rank - 1;
+  for (int k = 0; k < facts_.operands; ++k) {
+    const int64_t* strides = arguments.strides + k * facts_.rank;
+    if (arguments.pointers[k] == nullptr || std::abs(strides[inner]) <= 1) continue;
+    int best = -1;
+    for (int d = 0; d < inner; ++d) {
+      const int64_t stride = std::abs(strides[d]);
+      if (arguments.sizes[d] < 2 || stride == 0 || stride >= std::abs(strides[inner])) continue;
+      if (best < 0 || stride < std::abs(strides[best])) best = d;
+    }
+    if (best >= 0) return best;
+  }
+  return -1;
+}
+
+// A transposition reads a cache line for each element: by tiles, each line is used whole while it is near. Elementwise
+// regions may visit positions in any order, so `dimension` becomes the last but one.
+void HostExecutable::run_tiles(const RegionArguments& arguments, int dimension) const {
+  const int rank = facts_.rank, above = rank - 2;
+  SmallVector<int64_t, 8> sizes(std::span<const int64_t>(arguments.sizes, static_cast<size_t>(rank)));
+  SmallVector<int64_t, 64> strides(
+      std::span<const int64_t>(arguments.strides, static_cast<size_t>(rank * facts_.operands)));
+  std::swap(sizes[dimension], sizes[above]);
+  for (int k = 0; k < facts_.operands; ++k) std::swap(strides[k * rank + dimension], strides[k * rank + above]);
+  RegionArguments permuted = arguments;
+  permuted.sizes = sizes.data();
+  permuted.strides = strides.data();
+  const int64_t rows = sizes[above], columns = sizes[rank - 1], tiles = ceil_divide(rows, kTileRows);
+  const int64_t cost = kTileRows * columns * facts_.cost;
+  parallel_for(arguments.threads, product(sizes.data(), above) * tiles, std::max<int64_t>(1, kPartCost / cost),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t item = begin; item < end; ++item) {
+                   const int64_t base = item / tiles * rows, first = item % tiles * kTileRows,
+                                 last = std::min(rows, first + kTileRows);
+                   for (int64_t column = 0; column < columns; column += kTileColumns) {
+                     const KernelRange range{
+                         base + first, base + last, column, std::min(columns, column + kTileColumns), 0, 0,
+                         Phase::Whole, nullptr,     nullptr};
+                     kernel_(&permuted, &range);
+                   }
+                 }
+               });
 }
 
 void HostExecutable::run_rows(const RegionArguments& arguments) const {

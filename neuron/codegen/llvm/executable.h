@@ -18,6 +18,8 @@ struct KernelFacts {
   uint8_t scratch_rows = 0;
   uint8_t has_phases = 0;
   uint8_t accumulators = 0;  // of all reductions together
+  uint8_t strided = 0;       // an operand is not adjacent along the innermost dimension
+  uint8_t operands = 0;      // inputs and outputs
   int32_t cost = 1;          // per element, in vector additions
 };
 
@@ -34,6 +36,8 @@ class HostExecutable final : public Executable {
 
  private:
   void run_elements(const RegionArguments& arguments) const;
+  void run_tiles(const RegionArguments& arguments, int dimension) const;
+  int tile_dimension(const RegionArguments& arguments) const;
   void run_rows(const RegionArguments& arguments) const;
   void run_columns(const RegionArguments& arguments) const;
   void run_in_phases(const RegionArguments& arguments, int64_t rows, int64_t columns, int64_t chunks,

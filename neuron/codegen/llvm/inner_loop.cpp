@@ -1,5 +1,7 @@
 #include "neuron/codegen/llvm/inner_loop.h"
 
+#include <algorithm>
+
 namespace neuron::codegen {
 
 using llvm::Value;
@@ -9,165 +11,126 @@ int InnerLoop::add(const Stream& stream, bool output) {
   return static_cast<int>(states_.size()) - 1;
 }
 
-void InnerLoop::prepare() {
+bool InnerLoop::buffered(const State& state) const {
+  if (state.stream.padded) return false;
+  return state.stream.stride != nullptr || (!byte_masks_ && size(state) < 4);
+}
+
+void InnerLoop::emit(Value* begin, Value* end, FunctionRef<void(Value*, int)> body) {
   auto& b = frame_.builder();
   position_ = frame_.variable(b.getInt64Ty(), "position");
-  for (State& state : states_) {
-    state.base = frame_.variable(frame_.pointer(), "base");
-    if (state.stream.stride != nullptr) state.stride = frame_.variable(b.getInt64Ty(), "stride");
-    if (!state.stream.padded) {
-      auto* type = llvm::ArrayType::get(b.getInt8Ty(), static_cast<uint64_t>(size(state) * lanes()));
-      state.buffer = frame_.memory(type, "tail");
-    }
-  }
-}
-
-void InnerLoop::point_at_streams(Value* position) {
-  auto& b = frame_.builder();
-  for (State& state : states_) {
-    Value* base = state.stream.base;
-    if (state.stride != nullptr) {
-      frame_.store(state.stream.stride, state.stride);
-      base = frame_.at(base, b.CreateMul(position, state.stream.stride));
-    }
-    frame_.store(base, state.base);
-  }
-}
-
-void InnerLoop::copy(const State& state, Value* position, Value* count, bool to_buffer) {
-  auto& b = frame_.builder();
-  const int64_t bytes = size(state);
-  if (state.stream.stride == nullptr) {
-    Value* memory = frame_.at(state.stream.base, b.CreateMul(position, frame_.index(bytes)));
-    Value* length = b.CreateMul(count, frame_.index(bytes));
-    Value *to = to_buffer ? state.buffer : memory, *from = to_buffer ? memory : state.buffer;
-    b.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), length);
-    return;
-  }
-  frame_.loop(frame_.index(0), count, 1, [&](Value* i) {
-    Value* memory = frame_.at(state.stream.base, b.CreateMul(b.CreateAdd(position, i), state.stream.stride));
-    Value* buffer = frame_.at(state.buffer, b.CreateMul(i, frame_.index(bytes)));
-    b.CreateStore(b.CreateLoad(memory_type(state), to_buffer ? memory : buffer), to_buffer ? buffer : memory);
-  });
-}
-
-void InnerLoop::fill_buffers(Value* position, Value* count) {
-  auto& b = frame_.builder();
-  for (State& state : states_) {
-    if (state.stream.padded) continue;
-    // Lanes past the end hold zero: what lies in the buffer could be subnormal and slow.
-    if (!state.output) {
-      Lanes lanes(b, width_);
-      for (int part = 0; part < parts_; ++part) {
-        b.CreateAlignedStore(llvm::Constant::getNullValue(lanes.of(memory_type(state))),
-                             frame_.at(state.buffer, size(state) * width_ * part), llvm::Align(1));
-      }
-      copy(state, position, count, true);
-    }
-    if (state.stride != nullptr) {
-      frame_.store(frame_.index(size(state)), state.stride);
-      frame_.store(state.buffer, state.base);
-    } else {
-      frame_.store(frame_.at(state.buffer, b.CreateNeg(b.CreateMul(position, frame_.index(size(state))))), state.base);
-    }
-  }
-}
-
-void InnerLoop::empty_buffers(Value* position, Value* count) {
-  for (State& state : states_) {
-    if (state.output && !state.stream.padded) copy(state, position, count, false);
-  }
-}
-
-void InnerLoop::save_carried(Value* position) {
-  auto& b = frame_.builder();
-  for (Carried& carried : carried_) {
-    llvm::Type* type = Lanes(b, width_).of(carried.element);
-    carried.saved.clear();
-    for (int part = 0; part < parts_; ++part) {
-      carried.saved.push_back(frame_.variable(type, "saved"));
-      b.CreateStore(b.CreateLoad(type, carried.address(position, part)), carried.saved.back());
-    }
-  }
-}
-
-void InnerLoop::blend_carried(Value* position, Value* count) {
-  auto& b = frame_.builder();
-  Lanes lanes(b, width_);
-  Value* wanted = lanes.splat(b.CreateTrunc(count, b.getInt32Ty()));
-  for (int part = 0; part < parts_ && !carried_.empty(); ++part) {
-    llvm::SmallVector<llvm::Constant*, 32> numbers;
-    for (int i = 0; i < width_; ++i) numbers.push_back(b.getInt32(static_cast<uint32_t>(part * width_ + i)));
-    Value* lane = width_ == 1 ? static_cast<Value*>(numbers[0]) : llvm::ConstantVector::get(numbers);
-    Value* inside = b.CreateICmpSLT(lane, wanted);
-    for (Carried& carried : carried_) {
-      llvm::Type* type = lanes.of(carried.element);
-      Value* address = carried.address(position, part);
-      b.CreateStore(b.CreateSelect(inside, b.CreateLoad(type, address), b.CreateLoad(type, carried.saved[part])),
-                    address);
-    }
-  }
-}
-
-void InnerLoop::emit(Value* begin, Value* end, FunctionRef<void(Value*)> body) {
-  auto& b = frame_.builder();
-  prepare();
   frame_.store(begin, position_);
-  llvm::BasicBlock *dispatch = frame_.block("dispatch"), *choose = frame_.block("choose"),
-                   *whole = frame_.block("whole"), *tail = frame_.block("tail"), *blocks = frame_.block("blocks"),
-                   *after = frame_.block("after"), *finish = frame_.block("finish"), *done = frame_.block("done");
-  frame_.enter(dispatch);
-  Value* start = frame_.load(position_);
-  b.CreateCondBr(b.CreateICmpSLT(start, end), choose, done);
+  const bool padded =
+      std::all_of(states_.begin(), states_.end(), [](const State& state) { return state.stream.padded; });
+  if (padded && !carries_) return emit_blocks(end, parts_, false, body);
+  if (parts_ > 1) emit_blocks(b.CreateSub(end, frame_.index(width_ * parts_ - 1)), parts_, false, body);
+  emit_blocks(end, carries_ ? parts_ : 1, true, body);
+}
 
-  b.SetInsertPoint(choose);
-  Value* rest = b.CreateSub(end, start);
-  b.CreateCondBr(b.CreateICmpSGE(rest, frame_.index(lanes())), whole, tail);
-
-  b.SetInsertPoint(whole);
-  point_at_streams(start);
-  b.CreateBr(blocks);
-
-  b.SetInsertPoint(tail);
-  point_at_streams(start);
-  fill_buffers(start, rest);
-  save_carried(start);
-  b.CreateBr(blocks);
-
+// Blocks from position_ on, while it is below `end`.
+void InnerLoop::emit_blocks(Value* end, int parts, bool masked, FunctionRef<void(Value*, int)> body) {
+  auto& b = frame_.builder();
+  llvm::BasicBlock *blocks = frame_.block("blocks"), *done = frame_.block("done");
+  b.CreateCondBr(b.CreateICmpSLT(frame_.load(position_), end), blocks, done);
   blocks->moveAfter(b.GetInsertBlock());
   b.SetInsertPoint(blocks);
-  body_position_ = frame_.load(position_);
-  body(body_position_);
-  for (State& state : states_) {
-    if (state.stride == nullptr) continue;
-    Value* advance = b.CreateMul(frame_.load(state.stride), frame_.index(lanes()));
-    frame_.store(frame_.at(frame_.load(state.base), advance), state.base);
-  }
-  Value* next = b.CreateAdd(body_position_, frame_.index(lanes()));
+  Value* position = frame_.load(position_);
+  begin_block(position);
+  if (masked) begin_masked_block(position, end, parts);
+  body(position, parts);
+  if (masked) end_masked_block(position);
+  Value* next = b.CreateAdd(position, frame_.index(width_ * parts));
   frame_.store(next, position_);
-  b.CreateCondBr(b.CreateICmpSLE(b.CreateAdd(next, frame_.index(lanes())), end), blocks, after);
-
-  after->moveAfter(b.GetInsertBlock());
-  b.SetInsertPoint(after);
-  Value* reached = frame_.load(position_);
-  b.CreateCondBr(b.CreateICmpSGT(reached, end), finish, dispatch);
-
-  finish->moveAfter(after);
-  b.SetInsertPoint(finish);
-  Value* tail_position = b.CreateSub(reached, frame_.index(lanes()));
-  Value* tail_count = b.CreateSub(end, tail_position);
-  empty_buffers(tail_position, tail_count);
-  blend_carried(tail_position, tail_count);
-  b.CreateBr(done);
-
+  b.CreateCondBr(b.CreateICmpSLT(next, end), blocks, done);
   done->moveAfter(b.GetInsertBlock());
   b.SetInsertPoint(done);
 }
 
-Value* InnerLoop::address(const State& state, int part) {
+Value* InnerLoop::block_address(const State& state, Value* position) const {
   auto& b = frame_.builder();
-  Value* element = b.CreateGEP(memory_type(state), frame_.load(state.base), body_position_);
-  return frame_.at(element, size(state) * width_ * part);
+  if (state.stream.stride == nullptr) return b.CreateGEP(memory_type(state), state.stream.base, position);
+  return frame_.at(state.stream.base, b.CreateMul(position, state.stream.stride));
+}
+
+void InnerLoop::begin_block(Value* position) {
+  for (State& state : states_) {
+    state.base = block_address(state, position);
+    state.stride = state.stream.stride;
+  }
+}
+
+void InnerLoop::begin_masked_block(Value* position, Value* end, int parts) {
+  auto& b = frame_.builder();
+  Value* left = b.CreateSub(end, position);
+  full_ = b.CreateICmpSGE(left, frame_.index(width_ * parts));
+  count_ = b.CreateSelect(full_, frame_.index(width_ * parts), left);
+  // Lane numbers as narrow as their vectors are long, so that the comparison is one instruction.
+  auto* lane_type = b.getIntNTy(width_ >= 32 ? 8 : width_ == 16 ? 16 : 32);
+  Lanes lanes(b, width_);
+  Value* wanted = lanes.splat(b.CreateTrunc(count_, lane_type));
+  for (int part = 0; part < parts; ++part) {
+    llvm::SmallVector<llvm::Constant*, 64> numbers;
+    for (int i = 0; i < width_; ++i)
+      numbers.push_back(llvm::ConstantInt::get(lane_type, static_cast<uint64_t>(part * width_ + i)));
+    Value* lane = width_ == 1 ? static_cast<Value*>(numbers[0]) : llvm::ConstantVector::get(numbers);
+    masks_.push_back(b.CreateICmpSLT(lane, wanted));
+  }
+  if (std::none_of(states_.begin(), states_.end(), [this](const State& state) { return buffered(state); })) return;
+  for (State& state : states_) {
+    if (!buffered(state)) continue;
+    auto* type = llvm::ArrayType::get(b.getInt8Ty(), static_cast<uint64_t>(size(state) * width_ * parts));
+    state.buffer = frame_.memory(type, "buffer");
+  }
+  frame_.when(b.CreateNot(full_), [&] {
+    for (State& state : states_) {
+      if (!buffered(state) || state.output) continue;
+      // Lanes past the end hold zero: what lies in the buffer could be subnormal and slow.
+      for (int part = 0; part < parts; ++part) {
+        Value* to = frame_.at(state.buffer, size(state) * width_ * part);
+        b.CreateAlignedStore(llvm::Constant::getNullValue(lanes.of(memory_type(state))), to, llvm::Align(1));
+      }
+      copy(state, position, true);
+    }
+  });
+  for (State& state : states_) {
+    if (!buffered(state)) continue;
+    state.base = b.CreateSelect(full_, state.base, state.buffer);
+    if (state.stride != nullptr) state.stride = b.CreateSelect(full_, state.stride, frame_.index(size(state)));
+  }
+}
+
+void InnerLoop::end_masked_block(Value* position) {
+  auto& b = frame_.builder();
+  masks_.clear();
+  const bool any = std::any_of(states_.begin(), states_.end(),
+                               [this](const State& state) { return state.output && buffered(state); });
+  if (!any) return;
+  frame_.when(b.CreateNot(full_), [&] {
+    for (State& state : states_) {
+      if (state.output && buffered(state)) copy(state, position, false);
+    }
+  });
+}
+
+// Between memory and the buffer of a block that is not full.
+void InnerLoop::copy(const State& state, Value* position, bool to_buffer) {
+  auto& b = frame_.builder();
+  Value* memory = block_address(state, position);
+  if (state.stream.stride == nullptr) {
+    Value *to = to_buffer ? state.buffer : memory, *from = to_buffer ? memory : state.buffer;
+    b.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), b.CreateMul(count_, frame_.index(size(state))));
+    return;
+  }
+  frame_.loop(frame_.index(0), count_, 1, [&](Value* i) {
+    Value* element = frame_.at(memory, b.CreateMul(i, state.stream.stride));
+    Value* buffer = frame_.at(state.buffer, b.CreateMul(i, frame_.index(size(state))));
+    b.CreateStore(b.CreateLoad(memory_type(state), to_buffer ? element : buffer), to_buffer ? buffer : element);
+  });
+}
+
+Value* InnerLoop::address(const State& state, int part) const {
+  if (state.stride == nullptr) return frame_.at(state.base, size(state) * width_ * part);
+  return frame_.at(state.base, frame_.builder().CreateMul(state.stride, frame_.index(part * width_)));
 }
 
 Value* InnerLoop::load(int stream, int part) {
@@ -175,19 +138,20 @@ Value* InnerLoop::load(int stream, int part) {
   const State& state = states_[static_cast<size_t>(stream)];
   Lanes lanes(b, width_);
   llvm::Type* element = memory_type(state);
-  Value* value;
-  if (state.stride == nullptr) {
-    value =
-        b.CreateAlignedLoad(lanes.of(element), address(state, part), llvm::Align(static_cast<uint64_t>(size(state))));
-  } else {
-    Value* stride = frame_.load(state.stride);
-    Value* at = frame_.at(frame_.load(state.base), b.CreateMul(stride, frame_.index(part * width_)));
+  const llvm::Align align(static_cast<uint64_t>(size(state)));
+  Value *at = address(state, part), *value;
+  if (state.stride != nullptr) {
     value = llvm::PoisonValue::get(lanes.of(element));
     for (int i = 0; i < width_; ++i) {
       Value* one = b.CreateLoad(element, at);
       value = width_ == 1 ? one : b.CreateInsertElement(value, one, i);
-      if (i + 1 < width_) at = frame_.at(at, stride);
+      if (i + 1 < width_) at = frame_.at(at, state.stride);
     }
+  } else if (masks_.empty() || state.stream.padded || buffered(state)) {
+    value = b.CreateAlignedLoad(lanes.of(element), at, align);
+  } else {
+    value =
+        b.CreateMaskedLoad(lanes.of(element), at, align, masks_[part], llvm::Constant::getNullValue(lanes.of(element)));
   }
   return state.stream.dtype == DType::Bool ? b.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()))
                                            : value;
@@ -197,15 +161,28 @@ void InnerLoop::store(int stream, int part, Value* value) {
   auto& b = frame_.builder();
   const State& state = states_[static_cast<size_t>(stream)];
   if (state.stream.dtype == DType::Bool) value = b.CreateZExt(value, Lanes(b, width_).integer(8));
-  if (state.stride == nullptr) {
-    b.CreateAlignedStore(value, address(state, part), llvm::Align(static_cast<uint64_t>(size(state))));
-    return;
-  }
-  Value* stride = frame_.load(state.stride);
-  Value* at = frame_.at(frame_.load(state.base), b.CreateMul(stride, frame_.index(part * width_)));
-  for (int i = 0; i < width_; ++i) {
-    b.CreateStore(width_ == 1 ? value : b.CreateExtractElement(value, i), at);
-    if (i + 1 < width_) at = frame_.at(at, stride);
+  const llvm::Align align(static_cast<uint64_t>(size(state)));
+  Value* at = address(state, part);
+  if (state.stride != nullptr) {
+    for (int i = 0; i < width_; ++i) {
+      b.CreateStore(width_ == 1 ? value : b.CreateExtractElement(value, i), at);
+      if (i + 1 < width_) at = frame_.at(at, state.stride);
+    }
+  } else if (masks_.empty() || state.stream.padded || buffered(state)) {
+    b.CreateAlignedStore(value, at, align);
+  } else if (byte_masks_) {
+    b.CreateMaskedStore(value, at, align, masks_[part]);
+  } else {
+    // AVX2's masked stores are slow on some processors; full blocks do without.
+    llvm::BasicBlock *whole = frame_.block("whole"), *some = frame_.block("some"), *stored = frame_.block("stored");
+    b.CreateCondBr(full_, whole, some);
+    b.SetInsertPoint(whole);
+    b.CreateAlignedStore(value, at, align);
+    b.CreateBr(stored);
+    b.SetInsertPoint(some);
+    b.CreateMaskedStore(value, at, align, masks_[part]);
+    b.CreateBr(stored);
+    b.SetInsertPoint(stored);
   }
 }
 

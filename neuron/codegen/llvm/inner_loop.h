@@ -1,8 +1,9 @@
 // One vectorised pass over a range of the innermost dimension.
 //
-// There is a single loop body, for whole blocks of lanes() elements. The rest of a range goes through the same body:
-// its streams are redirected to small buffers in the frame, filled before and emptied after, so that a tail has the
-// same bits as the rest at no cost in code size. Streams with a run-time stride are read and written lane by lane.
+// Whole blocks of several vectors go through an unrolled loop; what is left goes vector by vector through a second loop
+// that touches only the lanes in range. Bodies of one vector have the second loop alone. Both emit the same operations,
+// so an element's bits do not depend on where in a row it lies. Streams with a run-time stride are read and written
+// lane by lane.
 #pragma once
 
 #include "neuron/base/function_ref.h"
@@ -16,66 +17,61 @@ struct Stream {
   DType dtype = DType::Float32;
   llvm::Value* base = nullptr;    // address of position 0
   llvm::Value* stride = nullptr;  // in bytes; null: elements are adjacent
-  bool padded = false;            // may be touched up to lanes() elements past the end (scratch rows)
+  bool padded = false;            // may be touched up to a block past the end (scratch rows)
 };
 
 class InnerLoop {
  public:
-  InnerLoop(Frame& frame, int width, int parts) : frame_(frame), width_(width), parts_(parts) {}
-
-  int width() const { return width_; }
-  int parts() const { return parts_; }
-  int lanes() const { return width_ * parts_; }
+  // `byte_masks`: the target masks lanes of any width, not only of 4 and 8 bytes.
+  InnerLoop(Frame& frame, int width, int parts, bool byte_masks)
+      : frame_(frame), width_(width), parts_(parts), byte_masks_(byte_masks) {}
 
   int add_input(const Stream& stream) { return add(stream, false); }
   int add_output(const Stream& stream) { return add(stream, true); }
+  // The body has results of its own (accumulators) that must be masked, and whose registers are `parts` vectors.
+  void carries() { carries_ = true; }
 
-  // Values that the body carries along (accumulators): of a tail, only the lanes in range keep what the body did.
-  // Each is `parts` consecutive vectors of `element` type; reached through the function, given the position.
-  using Address = std::function<llvm::Value*(llvm::Value* position, int part)>;
-  void add_carried(llvm::Type* element, Address address) { carried_.push_back({element, std::move(address), {}}); }
-
-  // Emits the pass over [begin, end). The body is called once, with the position of the block's first element; it may
-  // call load() and store(). All of its loads must come before its first store.
-  void emit(llvm::Value* begin, llvm::Value* end, FunctionRef<void(llvm::Value* position)> body);
+  // Emits the pass over [begin, end). The body is called for each loop, with the position of a block's first element
+  // and the number of vectors in the block; it may call load(), store() and mask(). All of its loads must come before
+  // its first store.
+  void emit(llvm::Value* begin, llvm::Value* end, FunctionRef<void(llvm::Value* position, int parts)> body);
 
   // Within the body. Bool is i1, as everywhere in registers.
   llvm::Value* load(int stream, int part);
   void store(int stream, int part, llvm::Value* value);
+  // Lanes in range; null when all are.
+  llvm::Value* mask(int part) const { return masks_.empty() ? nullptr : masks_[static_cast<size_t>(part)]; }
 
  private:
   struct State {
     Stream stream;
     bool output;
-    llvm::AllocaInst* base = nullptr;    // address of the body's position 0, or of its current block for a stride
-    llvm::AllocaInst* stride = nullptr;  // current stride: that of the stream, or of the buffer
-    llvm::AllocaInst* buffer = nullptr;
-  };
-  struct Carried {
-    llvm::Type* element;
-    Address address;
-    std::vector<llvm::Value*> saved;
+    llvm::AllocaInst* buffer = nullptr;  // stands in for memory when lanes cannot be masked
+    llvm::Value* base = nullptr;         // of the block at work
+    llvm::Value* stride = nullptr;
   };
   int add(const Stream& stream, bool output);
-  llvm::Type* memory_type(const State& state) {
+  llvm::Type* memory_type(const State& state) const {
     return Lanes::memory_type(frame_.builder().getContext(), state.stream.dtype);
   }
   int64_t size(const State& state) const { return static_cast<int64_t>(dtype_size(state.stream.dtype)); }
-  llvm::Value* address(const State& state, int part);
-  void prepare();
-  void point_at_streams(llvm::Value* position);
-  void fill_buffers(llvm::Value* position, llvm::Value* count);
-  void empty_buffers(llvm::Value* position, llvm::Value* count);
-  void copy(const State& state, llvm::Value* position, llvm::Value* count, bool to_buffer);
-  void save_carried(llvm::Value* position);
-  void blend_carried(llvm::Value* position, llvm::Value* count);
+  bool buffered(const State& state) const;
+  llvm::Value* block_address(const State& state, llvm::Value* position) const;
+  llvm::Value* address(const State& state, int part) const;
+  void emit_blocks(llvm::Value* end, int parts, bool masked, FunctionRef<void(llvm::Value*, int)> body);
+  void begin_block(llvm::Value* position);
+  void begin_masked_block(llvm::Value* position, llvm::Value* end, int parts);
+  void end_masked_block(llvm::Value* position);
+  void copy(const State& state, llvm::Value* position, bool to_buffer);
 
   Frame& frame_;
   int width_, parts_;
+  bool byte_masks_, carries_ = false;
   std::vector<State> states_;
-  std::vector<Carried> carried_;
   llvm::AllocaInst* position_ = nullptr;
-  llvm::Value* body_position_ = nullptr;
+  // Of the masked block at work: whether all its lanes are in range, how many are, which are.
+  llvm::Value *full_ = nullptr, *count_ = nullptr;
+  std::vector<llvm::Value*> masks_;
 };
 
 }  // namespace neuron::codegen

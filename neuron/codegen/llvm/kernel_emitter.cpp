@@ -24,6 +24,7 @@ KernelEmitter::KernelEmitter(llvm::Function* function, const Plan& plan, int vec
       graph_(plan.graph()),
       frame_(function),
       b_(frame_.builder()),
+      vector_bytes_(vector_bytes),
       width_(vector_width(plan, vector_bytes)),
       values_(plan, b_, width_),
       operands_(frame_, plan, function->getArg(0), outer_dimensions()) {

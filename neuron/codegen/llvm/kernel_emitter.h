@@ -32,6 +32,8 @@ class KernelEmitter {
   // Vectors of one loop body for a stage's work.
   int part_count(const Stage& stage) const;
 
+  InnerLoop make_loop(int parts) { return {frame_, width_, parts, vector_bytes_ == 64}; }
+
   // The inputs of Row scope as uniform values; of an Outer region, at position `reduced` of the reduced dimension.
   void load_row_inputs(llvm::Value* reduced = nullptr);
   // Adds the tensor inputs of a stage to a loop, and sets their values for one part within its body.
@@ -45,7 +47,7 @@ class KernelEmitter {
   const ir::Graph& graph_;
   Frame frame_;
   llvm::IRBuilder<>& b_;
-  int width_;
+  int vector_bytes_, width_;
   Values values_;
   Operands operands_;
   llvm::Value *column_begin_ = nullptr, *column_end_ = nullptr, *chunk_begin_ = nullptr, *chunk_end_ = nullptr;

@@ -88,7 +88,8 @@ bool Plan::output_is_reduced(int output) const {
   const ir::Value result = graph().results()[output];
   if (graph().type(result).rank() < spec_.rank) return true;
   // A value of the full type that does not vary along the row, stored once per row.
-  return spec_.reduction == Reduction::Inner && spec_.outputs[output].inner == InnerStride::Zero && scope(result) != Scope::Element;
+  return spec_.reduction == Reduction::Inner && spec_.outputs[output].inner == InnerStride::Zero &&
+         scope(result) != Scope::Element;
 }
 
 int Plan::scratch_index(ir::Value value) const {

@@ -107,7 +107,7 @@ void LaneAccumulators::reset(llvm::ArrayRef<Value*> inits) {
   }
 }
 
-void LaneAccumulators::add(Value* position, int part, llvm::ArrayRef<Value*> elements) {
+void LaneAccumulators::add(Value* position, int part, llvm::ArrayRef<Value*> elements, Value* mask) {
   auto& b = frame_.builder();
   Lanes lanes(b, width_);
   llvm::SmallVector<Value*, 2> addresses, accumulators;
@@ -115,8 +115,12 @@ void LaneAccumulators::add(Value* position, int part, llvm::ArrayRef<Value*> ele
     addresses.push_back(address(position, value, part));
     accumulators.push_back(b.CreateLoad(lanes.of(reducer_.type(b.getContext(), value)), addresses.back()));
   }
+  const llvm::SmallVector<Value*, 2> before(accumulators);
   reducer_.combine(lanes, accumulators, elements);
-  for (int value = 0; value < reducer_.count(); ++value) b.CreateStore(accumulators[value], addresses[value]);
+  for (int value = 0; value < reducer_.count(); ++value) {
+    Value* after = accumulators[value];
+    b.CreateStore(mask == nullptr ? after : b.CreateSelect(mask, after, before[value]), addresses[value]);
+  }
 }
 
 llvm::SmallVector<Value*, 2> LaneAccumulators::fold() {

@@ -48,14 +48,16 @@ class LaneAccumulators {
 
   // Sets all lanes to the identity.
   void reset(llvm::ArrayRef<llvm::Value*> inits);
-  // Combines part `part` of the block at `position` with elements in accumulator form.
-  void add(llvm::Value* position, int part, llvm::ArrayRef<llvm::Value*> elements);
+  // Combines part `part` of the block at `position` with elements in accumulator form, in the lanes of `mask` (null:
+  // all).
+  void add(llvm::Value* position, int part, llvm::ArrayRef<llvm::Value*> elements, llvm::Value* mask);
   // Folds lanes 16, 8, 4, 2, 1 apart; returns lane 0 of each value.
   llvm::SmallVector<llvm::Value*, 2> fold();
-  llvm::Value* address(llvm::Value* position, int value, int part);
   const Reducer& reducer() const { return reducer_; }
 
  private:
+  llvm::Value* address(llvm::Value* position, int value, int part);
+
   Frame& frame_;
   const Reducer& reducer_;
   int width_, parts_;

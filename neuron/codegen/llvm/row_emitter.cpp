@@ -124,8 +124,7 @@ class RowEmitter final : public KernelEmitter {
 
   // One pass of a stage over [begin, end) of the current row.
   void emit_pass(const Stage& stage, Value* begin, Value* end, llvm::MutableArrayRef<LaneAccumulators> accumulators) {
-    const int parts = part_count(stage);
-    InnerLoop loop(frame_, width_, parts);
+    InnerLoop loop = make_loop(part_count(stage));
     std::vector<int> loads, stores, outputs;
     const std::vector<int> inputs = add_inputs(loop, stage);
     for (ir::Value value : stage.scratch_loads) loads.push_back(loop.add_input(scratch_stream(value)));
@@ -135,21 +134,15 @@ class RowEmitter final : public KernelEmitter {
       const int operand = input_count() + i;
       outputs.push_back(stored ? loop.add_output(operands_.stream(operand, operands_.row(operand))) : -1);
     }
-    for (LaneAccumulators& accumulator : accumulators) {
-      for (int v = 0; v < accumulator.reducer().count(); ++v) {
-        loop.add_carried(accumulator.reducer().type(b_.getContext(), v), [&accumulator, v](Value* position, int part) {
-          return accumulator.address(position, v, part);
-        });
-      }
-    }
-    loop.emit(begin, end, [&](Value* position) {
+    if (!accumulators.empty()) loop.carries();
+    loop.emit(begin, end, [&](Value* position, int parts) {
       values_.begin_body(parts);
       for (int part = 0; part < parts; ++part) {
         load_inputs(loop, stage, inputs, position, part);
         for (size_t i = 0; i < loads.size(); ++i) values_.set(stage.scratch_loads[i], part, loop.load(loads[i], part));
         for (int index : stage.operations) values_.emit(index, part);
         for (LaneAccumulators& accumulator : accumulators)
-          accumulator.add(position, part, reduced_elements(accumulator.reducer(), part));
+          accumulator.add(position, part, reduced_elements(accumulator.reducer(), part), loop.mask(part));
       }
       for (int part = 0; part < parts; ++part) {
         for (size_t i = 0; i < stores.size(); ++i)
