@@ -16,12 +16,34 @@ GemmOperand operand(const TensorView& view) {
   return result;
 }
 
-// outputs: result [m, n] or [batch, m, n]; inputs: a, b, optional addend that broadcasts from the right.
-// scalars: alpha, beta (optional, 1). No attributes.
+// A column of a matrix, for the vectors of mv and dot.
+TensorView as_column(TensorView view) {
+  view.sizes.push_back(1);
+  view.strides.push_back(1);
+  return view;
+}
+
+TensorView as_row(TensorView view) {
+  size_t last = view.sizes.empty() ? 0 : view.sizes.size() - 1;
+  view.sizes.insert(last, 1);
+  view.strides.insert(last, 1);
+  return view;
+}
+
+// outputs: result [m, n] or [batch, m, n]; inputs: a, b, optional addend that broadcasts from the right. A vector a is
+// a row and its dimension is missing in the result, a vector b a column whose dimension is missing in result and
+// addend. scalars: alpha, beta (optional, 1). No attributes.
 void run(const Call& call) {
-  const TensorView& result = call.outputs[0];
-  const TensorView& a = call.inputs[0];
-  const TensorView& b = call.inputs[1];
+  TensorView result = call.outputs[0], a = call.inputs[0], b = call.inputs[1];
+  bool column = b.rank() == 1;
+  if (column) {
+    b = as_column(b);
+    result = as_column(result);
+  }
+  if (a.rank() == 1) {
+    a = as_row(a);
+    result = as_row(result);
+  }
   int rank = result.rank();
   check_internal((rank == 2 || rank == 3) && a.rank() == rank && b.rank() == rank,
                  "gemm: ranks {}, {} and {} where all must be 2 or all 3", rank, a.rank(), b.rank());
@@ -40,7 +62,7 @@ void run(const Call& call) {
   problem.b = operand(b);
   problem.result = operand(result);
   if (call.inputs.size() > 2) {
-    const TensorView& addend = call.inputs[2];
+    TensorView addend = column && call.inputs[2].rank() > 0 ? as_column(call.inputs[2]) : call.inputs[2];
     problem.addend_dtype = addend.dtype;
     problem.addend.data = addend.data;
     int64_t* strides[] = {&problem.addend.column, &problem.addend.row, &problem.addend.batch};

@@ -241,6 +241,19 @@ TEST(Gemm, KernelTakesAViewCallWithABroadcastBiasInPlace) {
   EXPECT_EQ(std::vector<float>(result, result + 4), (std::vector<float>{18, 30, 30, 42}));
 }
 
+TEST(Gemm, KernelTakesVectors) {
+  const Kernel* kernel = find_kernel("gemm");
+  float a[] = {1, 2, 3, 4, 5, 6}, x[] = {1, 2, 3}, y[] = {100, 200}, result[2], dot[1];
+  TensorView matrix{a, DType::Float32, {2, 3}, {3, 1}}, vector{x, DType::Float32, {3}, {1}};
+  TensorView inputs[] = {matrix, vector, {y, DType::Float32, {2}, {1}}};
+  TensorView product{result, DType::Float32, {2}, {1}};
+  kernel->run({.outputs = {&product, 1}, .inputs = inputs, .attributes = {}, .scalars = {}, .threads = 1});
+  EXPECT_EQ(std::vector<float>(result, result + 2), (std::vector<float>{114, 232}));
+  TensorView pair[] = {vector, vector}, scalar{dot, DType::Float32, {}, {}};
+  kernel->run({.outputs = {&scalar, 1}, .inputs = pair, .attributes = {}, .scalars = {}, .threads = 1});
+  EXPECT_EQ(dot[0], 14.0f);
+}
+
 TEST(Gemm, ExplainsWhyImplementationsRefuse) {
   GemmProblem p;
   p.dtype = p.result_dtype = DType::Int32;
