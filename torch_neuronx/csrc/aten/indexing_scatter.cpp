@@ -1,0 +1,108 @@
+// One index per element: gather and the scatter family.
+#include <c10/core/WrapDimMinimal.h>
+
+#include "neuron/kernels/kernel.h"
+#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/registration.h"
+
+namespace neuron::aten {
+namespace {
+
+// How the kernel combines a place with a new value (its second attribute).
+enum Combine : int64_t { kAssign, kAdd, kMultiply, kMinimum, kMaximum };
+
+const kernels::Kernel& scatter_kernel() {
+  static const kernels::Kernel& found = kernel("scatter");
+  return found;
+}
+
+int64_t dimension_of(const Arguments& arguments) {
+  return c10::maybe_wrap_dim(arguments.integer(1), arguments.tensor(0).dim());
+}
+
+// gather(self, dim, index, *, sparse_grad)
+void gather(Arguments& arguments) {
+  const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
+  if (index.scalar_type() != at::ScalarType::Long) decline();
+  dtype_of(self);
+  const at::Tensor& out = arguments.output();
+  if (out.numel() == 0) return;
+  check_no_overlap(out, self);
+  static const kernels::Kernel& found = kernel("gather");
+  record_kernel(found, {out}, {self, index}, {dimension_of(arguments)});
+}
+
+void check_scatter(const at::Tensor& self, const at::Tensor& index, int64_t combine) {
+  if (index.scalar_type() != at::ScalarType::Long) decline();
+  if (is_complex(dtype_of(self)) && combine != kAssign) decline();
+}
+
+void scatter_source(Arguments& arguments, int64_t combine) {
+  const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2), &source = arguments.tensor(3);
+  check_scatter(self, index, combine);
+  if (source.scalar_type() != self.scalar_type()) decline();
+  const at::Tensor& out = arguments.output();
+  check_no_internal_overlap(out);
+  check_no_overlap(out, source);
+  check_no_overlap(out, index);
+  if (!out.is_same(self)) record_copy(out, self);
+  if (index.numel() == 0) return;
+  record_kernel(scatter_kernel(), {out}, {index, source}, {dimension_of(arguments), combine}, {}, true);
+}
+
+// scatter.src, scatter_add (self, dim, index, src)
+void scatter(Arguments& arguments) { scatter_source(arguments, kAssign); }
+void scatter_add(Arguments& arguments) { scatter_source(arguments, kAdd); }
+
+// scatter.value(self, dim, index, value)
+void scatter_value(Arguments& arguments) {
+  const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
+  check_scatter(self, index, kAssign);
+  if (is_complex(dtype_of(self))) decline();
+  const Scalar value = scalar_of(arguments.scalar(3));
+  const at::Tensor& out = arguments.output();
+  check_no_internal_overlap(out);
+  check_no_overlap(out, index);
+  if (!out.is_same(self)) record_copy(out, self);
+  if (index.numel() == 0) return;
+  record_kernel(scatter_kernel(), {out}, {index}, {dimension_of(arguments), kAssign}, {value}, true);
+}
+
+// scatter.reduce(self, dim, index, src, *, reduce)
+void scatter_reduce(Arguments& arguments) {
+  const std::string_view name = arguments.text(4);
+  if (name == "add" || name == "sum") return scatter_source(arguments, kAdd);
+  if (name == "multiply" || name == "prod") return scatter_source(arguments, kMultiply);
+  if (name == "amin") return scatter_source(arguments, kMinimum);
+  if (name == "amax") return scatter_source(arguments, kMaximum);
+  decline();
+}
+
+// scatter_reduce.two(self, dim, index, src, reduce, *, include_self)
+void scatter_reduce_two(Arguments& arguments) {
+  if (!arguments.boolean(5)) decline();
+  scatter_reduce(arguments);
+}
+
+const Registration registrations[] = {
+    {"gather", gather},
+    {"gather.out", gather},
+    {"scatter.src", scatter},
+    {"scatter.src_out", scatter},
+    {"scatter_.src", scatter},
+    {"scatter.value", scatter_value},
+    {"scatter.value_out", scatter_value},
+    {"scatter_.value", scatter_value},
+    {"scatter_add", scatter_add},
+    {"scatter_add.out", scatter_add},
+    {"scatter_add_", scatter_add},
+    {"scatter.reduce", scatter_reduce},
+    {"scatter.reduce_out", scatter_reduce},
+    {"scatter_.reduce", scatter_reduce},
+    {"scatter_reduce.two", scatter_reduce_two},
+    {"scatter_reduce.two_out", scatter_reduce_two},
+    {"scatter_reduce_.two", scatter_reduce_two},
+};
+
+}  // namespace
+}  // namespace neuron::aten
