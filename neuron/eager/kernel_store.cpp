@@ -10,6 +10,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "neuron/base/error.h"
+#include "neuron/cache/cache.h"
 #include "neuron/eager/settings.h"
 #include "neuron/passes/pipeline.h"
 
@@ -22,7 +24,7 @@ struct KernelStore::Entry {
   std::shared_ptr<const codegen::Executable> owner;
   std::mutex mutex;  // held while compiling
   std::atomic<int> sightings{0};
-  std::atomic<bool> queued{false};
+  std::atomic<bool> queued{false}, looked_up{false};
   std::shared_ptr<const codegen::RegionSpec> spec;
 };
 
@@ -102,7 +104,39 @@ const codegen::Executable* KernelStore::ready(const Entry& entry) {
   return entry.ready.load(std::memory_order_acquire);
 }
 
+namespace {
+
+// What the bytes of a kernel depend on beside the build: the region and the instruction set.
+std::string cache_key(const std::string& region) {
+  return std::string("region ") + codegen::host_target_name(codegen::detected_host_target()) + '\n' + region;
+}
+
+std::shared_ptr<const codegen::Executable> load_bytes(std::string_view bytes) {
+  try {
+    return codegen::host_compiler().load(std::string(bytes));
+  } catch (const Error&) {
+    return nullptr;  // of another build or target: compiled anew and replaced
+  }
+}
+
+}  // namespace
+
+const codegen::Executable* KernelStore::load(Entry& entry) {
+  if (entry.looked_up.load(std::memory_order_relaxed)) return ready(entry);
+  std::lock_guard lock(entry.mutex);
+  if (entry.looked_up.exchange(true) || entry.owner) return ready(entry);
+  if (auto blob = cache::process_cache().find(cache_key(entry.key))) {
+    entry.owner = load_bytes(blob->bytes);
+    if (entry.owner) {
+      counters().disk_hits += 1;
+      entry.ready.store(entry.owner.get(), std::memory_order_release);
+    }
+  }
+  return ready(entry);
+}
+
 const codegen::Executable& KernelStore::compile(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
+  if (const codegen::Executable* known = load(entry)) return *known;
   std::lock_guard lock(entry.mutex);
   if (!entry.owner) {
     auto start = std::chrono::steady_clock::now();
@@ -112,9 +146,22 @@ const codegen::Executable& KernelStore::compile(Entry& entry, const std::functio
     auto elapsed = std::chrono::steady_clock::now() - start;
     counters().compiled_kernels += 1;
     counters().compile_nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
+    std::string bytes = entry.owner->serialize();
+    if (!bytes.empty()) cache::process_cache().put(cache_key(entry.key), std::move(bytes));
     entry.ready.store(entry.owner.get(), std::memory_order_release);
   }
   return *entry.owner;
+}
+
+std::vector<std::pair<std::string, std::string>> KernelStore::stored_kernels() {
+  std::vector<std::pair<std::string, std::string>> result;
+  Table& all = table();
+  std::shared_lock lock(all.mutex);
+  for (const auto& [key, entry] : all.entries) {
+    if (const codegen::Executable* executable = ready(*entry))
+      result.emplace_back(cache_key(key), executable->serialize());
+  }
+  return result;
 }
 
 void KernelStore::request(Entry& entry, const std::function<codegen::RegionSpec()>& build) {

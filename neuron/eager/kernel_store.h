@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "neuron/codegen/region.h"
 
@@ -20,12 +22,17 @@ class KernelStore {
   Entry& entry(const std::string& key);
   // Null until compiled.
   static const codegen::Executable* ready(const Entry& entry);
+  // Null unless compiled or stored by an earlier process; looks on disk once.
+  const codegen::Executable* load(Entry& entry);
   // Compiles now (or waits for a compile under way) from the graph that `build` gives.
   const codegen::Executable& compile(Entry& entry, const std::function<codegen::RegionSpec()>& build);
   // Counts one more sighting of a region; from the second on its compile runs in the background.
   void request(Entry& entry, const std::function<codegen::RegionSpec()>& build);
   // The graph of an entry, for the interpreter: kept only while interpreting.
   std::shared_ptr<const codegen::RegionSpec> spec(Entry& entry, const std::function<codegen::RegionSpec()>& build);
+
+  // Key and bytes of everything compiled or loaded so far, for writing a pack.
+  std::vector<std::pair<std::string, std::string>> stored_kernels();
 
   void wait_for_background();
   void shutdown();

@@ -157,7 +157,7 @@ void RegionRunner::run_fused(const Plan& plan, const Region& region) {
   try {
     emitter_.bind(commands_, refined_space(region), region.reduction, false);
     KernelStore::Entry& entry = find_entry();
-    if (!settings().interpret && KernelStore::ready(entry) == nullptr && !settings().synchronous_compile) {
+    if (!settings().interpret && !settings().synchronous_compile && KernelStore::instance().load(entry) == nullptr) {
       KernelStore::instance().request(entry, [&] { return emitter_.build_spec(commands_); });
       run_unfused(plan, region);
       return;

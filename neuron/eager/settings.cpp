@@ -1,46 +1,21 @@
 #include "neuron/eager/settings.h"
 
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
-#include "neuron/base/error.h"
+#include "neuron/base/options.h"
 #include "neuron/eager/stream.h"
 
 namespace neuron::eager {
 
-namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-}  // namespace
-
-Settings::Settings() : mode(Mode::Adaptive), strict(false), window_limit(768) {
-  std::string text = environment("TORCH_NEURONX_EAGER_MODE");
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view part = std::string_view(text).substr(begin, end - begin);
-    if (part == "adaptive") {
-      mode = Mode::Adaptive;
-    } else if (part == "immediate") {
-      mode = Mode::Immediate;
-    } else if (part == "blocking") {
-      mode = Mode::Blocking;
-    } else if (part == "strict") {
-      strict = true;
-    } else {
-      neuron::fail(ErrorKind::Value,
-                   "TORCH_NEURONX_EAGER_MODE={}: '{}' is not a mode; allowed are adaptive, immediate, blocking, each "
-                   "also with ',strict'",
-                   text, part);
-    }
-    begin = end + 1;
+Settings::Settings()
+    : mode(Mode::Adaptive), strict(false), window_limit(static_cast<uint32_t>(option_integer(Option::WindowSize))) {
+  for (const std::string& part : option_list(Option::EagerMode)) {
+    if (part == "immediate") mode = Mode::Immediate;
+    if (part == "blocking") mode = Mode::Blocking;
+    if (part == "strict") strict = true;
   }
-  if (environment("NEURON_LAUNCH_BLOCKING") == "1") mode = Mode::Blocking;
-  if (environment("TORCH_NEURONX_ENABLE_CONCATENATION") == "0" && mode == Mode::Adaptive) mode = Mode::Immediate;
+  if (!option_flag(Option::EnableConcatenation) && mode == Mode::Adaptive) mode = Mode::Immediate;
+  if (option_flag(Option::LaunchBlocking)) mode = Mode::Blocking;
 }
 
 Settings& settings() {
