@@ -3,8 +3,10 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/fill_ops.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <cstring>
 #include <list>
 #include <mutex>
 #include <string>
@@ -116,6 +118,44 @@ Cache& cache() {
   return *instance;
 }
 
+// A CPU tensor of the same shape: all elements are one, unless it will be written.
+at::Tensor to_host(const at::Tensor& tensor, bool written) {
+  if (!tensor.defined() || tensor.device().is_cpu()) return tensor;
+  if (written) return at::Tensor(at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type()));
+  at::Tensor host(at::detail::empty_cpu({}, tensor.scalar_type()));
+  std::memset(host.mutable_data_ptr(), 0, host.nbytes());
+  const at::DimVector strides(tensor.sizes().size(), 0);
+  host.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), strides);
+  return host;
+}
+
+at::Tensor one_element(const at::Tensor& tensor, bool output) {
+  if (!tensor.defined() || is_host_number(tensor)) return tensor;
+  if (output) return at::Tensor(at::detail::empty_cpu({0}, tensor.scalar_type()));
+  const at::DimVector ones(tensor.sizes().size(), 1);
+  at::Tensor host(at::detail::empty_cpu(ones, tensor.scalar_type()));
+  at::_ops::fill__Scalar::call(host, 1);
+  return host;
+}
+
+template <typename F>
+c10::IValue map_tensors(const c10::IValue& value, F&& change) {
+  if (value.isTensor()) return change(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(change(tensor));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+      list.push_back(tensor ? std::optional(change(*tensor)) : std::nullopt);
+    }
+    return list;
+  }
+  return value;
+}
+
 at::Tensor to_meta(const at::Tensor& tensor) {
   // Numbers keep their device: Meta kernels tell a CPU number from a device tensor as the CPU's own do.
   if (!tensor.defined() || is_host_number(tensor)) return tensor;
@@ -125,22 +165,9 @@ at::Tensor to_meta(const at::Tensor& tensor) {
 }
 
 c10::IValue to_meta(const c10::IValue& value) {
-  if (value.isTensor()) return to_meta(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(to_meta(tensor));
-    return list;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      list.push_back(tensor ? std::optional(to_meta(*tensor)) : std::nullopt);
-    }
-    return list;
-  }
   if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(c10::DeviceType::Meta);
   if (value.isGenerator()) return c10::IValue();
-  return value;
+  return map_tensors(value, [](const at::Tensor& tensor) { return to_meta(tensor); });
 }
 
 InferredTensor describe(const at::Tensor& tensor, const std::vector<c10::IValue>& arguments) {
@@ -178,9 +205,12 @@ std::shared_ptr<const Inferred> infer(const c10::OperatorHandle& op, const std::
   arguments.reserve(count);
   for (size_t i = 0; i < count; ++i) arguments.push_back(to_meta(stack[base + i]));
   std::vector<c10::IValue> results = arguments;
-  {
+  try {
     at::AutoDispatchBelowADInplaceOrView below;
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &results);
+  } catch (const std::exception&) {
+    raise_as_cpu(op, stack);
+    throw;
   }
   auto inferred = std::make_shared<Inferred>();
   for (const c10::IValue& result : results) {
@@ -198,6 +228,45 @@ std::shared_ptr<const Inferred> infer(const c10::OperatorHandle& op, const std::
   }
   if (cacheable) cache().insert(std::move(text), inferred);
   return inferred;
+}
+
+namespace {
+
+std::vector<c10::IValue> run_on_cpu(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
+                                    at::Tensor (*change)(const at::Tensor&, bool output, bool written)) {
+  const auto& arguments = op.schema().arguments();
+  const size_t base = stack.size() - arguments.size();
+  std::vector<c10::IValue> values;
+  at::AutoDispatchBelowADInplaceOrView below;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = stack[base + i];
+    const bool written = arguments[i].alias_info() != nullptr && arguments[i].alias_info()->isWrite();
+    const bool output = written && arguments[i].kwarg_only();
+    if (value.isDevice() && value.toDevice().is_privateuseone()) {
+      values.emplace_back(c10::Device(c10::DeviceType::CPU));
+    } else if (value.isGenerator()) {
+      values.emplace_back();
+    } else {
+      values.push_back(map_tensors(value, [&](const at::Tensor& tensor) { return change(tensor, output, written); }));
+    }
+  }
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &values);
+  return values;
+}
+
+}  // namespace
+
+void raise_as_cpu(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
+  run_on_cpu(op, stack, [](const at::Tensor& tensor, bool, bool written) { return to_host(tensor, written); });
+}
+
+std::vector<at::ScalarType> result_dtypes_as_cpu(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
+  std::vector<at::ScalarType> dtypes;
+  for (const c10::IValue& result :
+       run_on_cpu(op, stack, [](const at::Tensor& tensor, bool output, bool) { return one_element(tensor, output); })) {
+    dtypes.push_back(result.toTensor().scalar_type());
+  }
+  return dtypes;
 }
 
 }  // namespace neuron::aten

@@ -33,4 +33,12 @@ struct Inferred {
 std::shared_ptr<const Inferred> infer(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
                                       bool& fresh);
 
+// Runs the operator on CPU tensors of the arguments' shapes with meaningless contents, so that it raises what is wrong
+// with the call in its own words. Returns when the CPU finds nothing wrong.
+void raise_as_cpu(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
+
+// Dtypes of the results on the CPU, from a run on tensors of one element; raises the CPU's own errors about dtypes and
+// numbers.
+std::vector<at::ScalarType> result_dtypes_as_cpu(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
+
 }  // namespace neuron::aten

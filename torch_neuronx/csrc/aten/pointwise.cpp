@@ -1,15 +1,18 @@
 #include "torch_neuronx/csrc/aten/pointwise.h"
 
 #include <ATen/core/ivalue.h>
+#include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/util/strides.h>
 
 #include <cmath>
 
 #include "neuron/lowering/operator_attributes.h"
-#include "torch_neuronx/csrc/aten/arguments.h"
 #include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/fallback.h"
+#include "torch_neuronx/csrc/aten/infer.h"
+#include "torch_neuronx/csrc/aten/layout.h"
 #include "torch_neuronx/csrc/aten/tensor_argument.h"
 #include "torch_neuronx/csrc/register/errors.h"
 
@@ -45,8 +48,7 @@ uint64_t key_bits(at::ScalarType type, Kind kind) { return static_cast<uint64_t>
 
 bool is_text(const c10::TypePtr& type) { return type->kind() == c10::TypeKind::StringType; }
 
-// A string argument as the enumerations of operator_attributes.h; false when it is none of them (the Meta kernel
-// raises).
+// A string argument as the enumerations of operator_attributes.h; false when it is none of them (the CPU raises).
 bool text_attribute(std::string_view text, int64_t& value) {
   using lowering::Approximate, lowering::RoundingMode;
   if (text == "none") return value = static_cast<int64_t>(Approximate::None), true;
@@ -99,6 +101,7 @@ PointwiseKernel::PointwiseKernel(const PointwiseRow& row, const lowering::Operat
       single_result_(schema.returns().size() == 1),
       record_(record) {
   const std::string_view rule = row.lowering;
+  contiguous_result_ = rule == "masked_fill";
   divides_ = rule == "div" || rule == "floor_divide" || rule == "remainder" || rule == "fmod";
   for (const c10::Argument& argument : schema.arguments()) {
     Parameter parameter;
@@ -189,7 +192,7 @@ void PointwiseKernel::gather(const c10::Stack& stack, size_t base, Operands& ope
           operands.promotion = at::native::update_result_type_state(number, operands.promotion);
         }
         const Scalar operand = scalar_of(number);
-        // Meta kernels look at the sign of a number (integer powers) and at its kind, not at more of its value.
+        // Type rules look at the sign of a number (integer powers) and at its kind, not at more of its value.
         operands.extend_key(key_bits(number.type(), operand.as_double() < 0 ? NegativeNumber : Wrapped) | 1ull << 8);
         if (parameter.alpha && unscaled_ != nullptr && operand.as_double() == 1) {
           operands.op = unscaled_;
@@ -209,6 +212,8 @@ void PointwiseKernel::gather(const c10::Stack& stack, size_t base, Operands& ope
         break;
       }
       case Role::Output:
+        operands.extend_key(key_bits(value.toTensor().scalar_type(), Dimensioned));
+        break;
       case Role::Ignored:
         break;
     }
@@ -240,13 +245,13 @@ void PointwiseKernel::record(const Operands& operands, at::ScalarType common,
   }
 }
 
-// The way of nearly every call: the dtypes were seen before, layouts are simple. Shapes that do not fit go to the Meta
-// kernel, whose error text it is.
+// Where most calls end: operands that are row-major, or all of one dense layout, on one device, with dtypes seen
+// before.
 bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, size_t base) {
   DtypeMemo::Types types;
   if (!operands.plain || output_count_ != 0 || !single_result_ || !memo_.find(operands.key, types)) return false;
   const at::Tensor* lead = nullptr;  // the first operand that is not a number
-  bool same = true;                  // sizes and strides as the lead's, or no dimension
+  bool same = true;                  // sizes and strides as the lead's
   bool contiguous = true;
   for (const at::Tensor* tensor : operands.tensors) {
     if (is_host_number(*tensor)) continue;
@@ -259,19 +264,14 @@ bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, s
     }
     contiguous &= tensor->is_contiguous();
   }
-  if (lead == nullptr) return false;
+  if (lead == nullptr || !contiguous) return false;
 
   if (inplace_ >= 0) {
     const at::Tensor& self = *operands.tensors[0];
-    if (!is_neuron(self) || !(contiguous || self.is_non_overlapping_and_dense())) return false;
+    if (lead != &self) return false;
     for (const at::Tensor* tensor : operands.tensors) {
       if (tensor == &self || is_host_number(*tensor)) continue;
-      const at::IntArrayRef sizes = tensor->sizes();
-      const at::IntArrayRef target = self.sizes();
-      if (sizes.size() > target.size()) return false;
-      for (size_t d = 1; d <= sizes.size(); ++d) {
-        if (sizes[sizes.size() - d] != 1 && sizes[sizes.size() - d] != target[target.size() - d]) return false;
-      }
+      if (!same && !expands_to(tensor->sizes(), self.sizes())) return false;
       // The same storage: identical views are fine, anything else has to be looked at.
       if (!tensor->is_same(self) && tensor->storage().is_alias_of(self.storage())) return false;
     }
@@ -282,26 +282,15 @@ bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, s
   }
 
   at::Tensor output;
-  if (same && (contiguous || lead->is_non_overlapping_and_dense())) {
-    output = contiguous ? empty(lead->sizes(), types.output, lead->device())
-                        : empty_strided(lead->sizes(), lead->strides(), types.output, lead->device());
-  } else if (contiguous) {
+  if (same) {
+    output = empty(lead->sizes(), types.output, lead->device());
+  } else {
     // Broadcast row-major operands give a row-major result.
     at::DimVector sizes(lead->sizes());
     for (const at::Tensor* tensor : operands.tensors) {
-      const at::IntArrayRef other = tensor->sizes();
-      if (other.size() > sizes.size()) sizes.insert(sizes.begin(), other.size() - sizes.size(), 1);
-      for (size_t d = 1; d <= other.size(); ++d) {
-        int64_t& size = sizes[sizes.size() - d];
-        const int64_t given = other[other.size() - d];
-        if (size == given || given == 1) continue;
-        if (size != 1) return false;
-        size = given;
-      }
+      if (!broadcast_into(sizes, tensor->sizes())) return false;
     }
     output = empty(sizes, types.output, lead->device());
-  } else {
-    return false;
   }
   check_divisor(operands, types.common);
   record(operands, types.common, {&output, 1});
@@ -310,34 +299,77 @@ bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, s
   return true;
 }
 
+at::ScalarType PointwiseKernel::common_dtype(const Operands& operands) const {
+  const at::ScalarType common = at::native::result_type(operands.promotion);
+  if (operands.promote_to_float && c10::isIntegralType(common, /*includeBool=*/true)) {
+    return c10::get_default_dtype_as_scalartype();
+  }
+  return common;
+}
+
 void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
   const size_t base = stack.size() - parameters_.size();
   Operands operands;
   gather(stack, base, operands);
   if (run_quickly(operands, stack, base)) return;
 
-  at::ScalarType common = at::native::result_type(operands.promotion);
-  if (operands.promote_to_float && c10::isIntegralType(common, /*includeBool=*/true)) {
-    common = c10::get_default_dtype_as_scalartype();
+  c10::SmallVector<const at::Tensor*, 8> all(operands.tensors.begin(), operands.tensors.end());
+  c10::SmallVector<at::Tensor, 2> outputs;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].role == Role::Output) outputs.push_back(stack[base + i].toTensor());
   }
-  for (const at::Tensor* tensor : operands.tensors) {
+  for (const at::Tensor& output : outputs) all.push_back(&output);
+  for (const at::Tensor* tensor : all) {
     if (!has_dtype(tensor->scalar_type())) decline();
   }
+  const at::ScalarType common = common_dtype(operands);
   if (!accepts(common)) decline();
-  Arguments arguments(op, stack);
-  const std::vector<at::Tensor>& outputs = arguments.outputs();
-  if (inplace_ >= 0 || output_count_ != 0) {
+  const at::Device device = common_device(std::span(all.data(), all.size()), /*host_numbers=*/true);
+  if (inplace_ >= 0) outputs.push_back(*operands.tensors[0]);
+  for (const at::Tensor& output : outputs) {
+    // A number on the host cannot be written by the device.
+    TORCH_CHECK(is_neuron(output), "Expected all tensors to be on the same device, but found at least two devices, ",
+                device, " and ", output.device(), "!");
+    check_no_internal_overlap(output);
+    for (const at::Tensor* tensor : operands.tensors) {
+      if (!tensor->is_same(output) && !is_host_number(*tensor)) check_no_partial_overlap(output, *tensor);
+    }
+  }
+
+  at::DimVector sizes;
+  bool fits = true;
+  for (const at::Tensor* tensor : operands.tensors) fits = fits && broadcast_into(sizes, tensor->sizes());
+  if (fits && inplace_ >= 0) fits = outputs[0].sizes().equals(sizes);
+  if (!fits) {
+    raise_as_cpu(op, stack);
+    decline();
+  }
+  DtypeMemo::Types types;
+  std::vector<at::ScalarType> dtypes;
+  const bool memorable = operands.plain && single_result_;
+  if (memorable && memo_.find(operands.key, types)) {
+    dtypes.push_back(types.output);
+  } else {
+    dtypes = result_dtypes_as_cpu(op, stack);
+    if (memorable) memo_.insert(operands.key, {common, dtypes[0]});
+  }
+  if (outputs.empty()) {
+    const at::DimVector strides = contiguous_result_
+                                      ? c10::contiguous_strides(sizes)
+                                      : pointwise_strides(sizes, {operands.tensors.data(), operands.tensors.size()});
+    for (at::ScalarType dtype : dtypes) outputs.push_back(empty_strided(sizes, strides, dtype, device));
+  } else if (inplace_ < 0) {
     for (const at::Tensor& output : outputs) {
-      check_no_internal_overlap(output);
-      for (const at::Tensor* tensor : operands.tensors) {
-        if (!tensor->is_same(output) && !is_host_number(*tensor)) check_no_partial_overlap(output, *tensor);
+      if (at::native::resize_output(output, sizes)) {
+        const at::DimVector strides = pointwise_strides(sizes, {operands.tensors.data(), operands.tensors.size()});
+        output.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
       }
     }
   }
   check_divisor(operands, common);
-  record(operands, common, outputs);
-  if (operands.plain && single_result_) memo_.insert(operands.key, {common, outputs[0].scalar_type()});
-  arguments.finish();
+  record(operands, common, {outputs.data(), outputs.size()});
+  stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(base), stack.end());
+  for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
 }
 
 void PointwiseKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) {

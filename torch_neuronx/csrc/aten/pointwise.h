@@ -24,8 +24,8 @@ struct PointwiseRow {
   uint32_t common;  // bit per argument that takes part in promotion; 0: the default of the table
 };
 
-// Dtypes of an overload by the dtypes and kinds of its operands: what its Meta kernel said before. Append-only and read
-// without a lock; when it is full further combinations ask the Meta kernel each time.
+// Dtypes of an overload by the dtypes and kinds of its operands: what the CPU's kernel said before. Append-only and
+// read without a lock; when it is full further combinations are asked for each time.
 class DtypeMemo {
  public:
   struct Types {
@@ -66,13 +66,15 @@ class PointwiseKernel final : public c10::OperatorKernel {
   bool run_quickly(const Operands& operands, c10::Stack& stack, size_t base);
   void record(const Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const;
   bool accepts(at::ScalarType common) const;
+  at::ScalarType common_dtype(const Operands& operands) const;
   void check_divisor(const Operands& operands, at::ScalarType common) const;
 
   const lowering::Operator* op_;
   const lowering::Operator* unscaled_;  // the rule without alpha, for alpha = 1
   std::vector<Parameter> parameters_;
   bool promote_to_float_;
-  bool divides_;  // raises on an integer divisor of zero
+  bool contiguous_result_;  // as the CPU's implementation makes it
+  bool divides_;            // raises on an integer divisor of zero
   uint8_t accepts_;
   int inplace_ = -1;  // the argument that is written and read
   int output_count_;  // out= arguments

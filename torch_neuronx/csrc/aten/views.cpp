@@ -82,15 +82,6 @@ void record_stream(at::Tensor& self, c10::Stream stream) {
   c10::getDeviceAllocator(c10::DeviceType::PrivateUse1)->recordStream(self.storage().data_ptr(), stream);
 }
 
-// Module.to() keeps a Parameter's identity, and `p.data = …` is allowed, between the CPU and the device: both are plain
-// strided tensors. torch's own list of such device types does not have PrivateUse1.
-bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
-  const auto strided = [](const at::Tensor& tensor) {
-    return tensor.layout() == at::kStrided && !tensor.is_quantized() && tensor.unsafeGetTensorImpl()->has_storage();
-  };
-  return strided(self) && strided(from);
-}
-
 template <typename F>
 void add(const char* name, F* function) {
   add_kernel(full_name(name), c10::KernelFunction::makeFromUnboxedRuntimeFunction(function));
@@ -112,12 +103,9 @@ void register_views() {
   add("set_.source_Tensor", &set_source_tensor);
   add("set_", &set_nothing);
   add("record_stream", &record_stream);
-  add("_has_compatible_shallow_copy_type", &has_compatible_shallow_copy_type);
-  // x.conj().cpu(): the copy honours both bits itself; the keys' own fallbacks would call it without end.
+  // As for _copy_from (register/dispatch_keys.cpp): the copy honours the bits itself.
   for (c10::DispatchKey key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}) {
-    for (const char* name : {"_copy_from", "_copy_from_and_resize"}) {
-      add_kernel(full_name(name), c10::KernelFunction::makeFallthrough(), key);
-    }
+    add_kernel(full_name("_copy_from_and_resize"), c10::KernelFunction::makeFallthrough(), key);
   }
 }
 

@@ -1,0 +1,204 @@
+"""Every elementwise overload of the operator table against the CPU: dtypes, layouts, promotion, in-place, out=."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch_neuronx
+from aten_samples import arguments, on_device, overload, table
+
+ROWS = [row["op"] for row in table() if row["kind"] == "elementwise"]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.float16,
+    torch.int64,
+    torch.int32,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+]
+TOLERANCE = {torch.float16: (2e-3, 1e-3), torch.bfloat16: (2e-2, 1e-2), torch.float64: (1e-12, 1e-12)}
+
+
+def registered(name: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "PrivateUse1")
+
+
+def outcome(op: Any, args: list[Any], **kwargs: Any) -> Any:
+    try:
+        return op(*args, **kwargs)
+    except Exception as error:  # the class and the text are compared
+        return error
+
+
+def assert_same(actual: Any, expected: Any, what: str) -> None:
+    if isinstance(expected, Exception):
+        assert isinstance(actual, Exception), f"{what}: the CPU raises {expected!r}, the device does not"
+        assert type(actual) is type(expected), f"{what}: {actual!r} instead of {expected!r}"
+        assert str(actual).split("\n")[0] == str(expected).split("\n")[0], what
+        return
+    assert not isinstance(actual, Exception), f"{what}: {actual!r}"
+    if isinstance(expected, tuple | list):
+        assert len(actual) == len(expected)
+        for item, other in zip(actual, expected, strict=True):
+            assert_same(item, other, what)
+        return
+    assert actual.device.type == "neuron", what
+    assert actual.dtype == expected.dtype, what
+    assert actual.shape == expected.shape, what
+    assert actual.stride() == expected.stride(), what
+    rtol, atol = TOLERANCE.get(expected.dtype, (2e-6, 1e-6) if expected.dtype.is_floating_point else (0, 0))
+    torch.testing.assert_close(
+        actual.cpu(), expected, rtol=rtol, atol=atol, equal_nan=True, msg=lambda text: f"{what}: {text}"
+    )
+
+
+def is_inplace(name: str) -> bool:
+    return name.partition(".")[0].endswith("_") and not name.startswith("__")
+
+
+def is_out(name: str) -> bool:
+    return any(a.alias_info is not None and a.alias_info.is_write and a.kwarg_only for a in overload(name)._schema.arguments)
+
+
+FUNCTIONAL = [name for name in ROWS if not is_inplace(name) and not is_out(name)]
+INPLACE = [name for name in ROWS if is_inplace(name)]
+OUT = [name for name in ROWS if is_out(name)]
+
+
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_dtypes(name: str):
+    assert registered(name)
+    op = overload(name)
+    for dtype in DTYPES:
+        args = arguments(op, [(3, 5)], dtype)
+        assert args is not None
+        assert_same(outcome(op, [on_device(a) for a in args]), outcome(op, args), f"{name} {dtype}")
+
+
+LAYOUTS = {
+    "transposed": lambda a: a.t(),
+    "strided": lambda a: a[:, ::2],
+    "offset": lambda a: a[1:, 1:],
+    "expanded": lambda a: a[:1].expand(3, 6),
+    "empty": lambda a: a[:0],
+    "one dimension": lambda a: a[0],
+}
+
+
+def reshaped(args: list[Any], view: Any) -> list[Any]:
+    return [view(a) if isinstance(a, torch.Tensor) and a.dim() == 2 else a for a in args]
+
+
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_layouts(name: str):
+    op = overload(name)
+    dtype = torch.int32 if name.startswith(("bitwise", "__")) else torch.float32
+    args = arguments(op, [(4, 6)], dtype)
+    device = [on_device(a) for a in args]
+    for what, view in LAYOUTS.items():
+        assert_same(outcome(op, reshaped(device, view)), outcome(op, reshaped(args, view)), f"{name} {what}")
+
+
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_broadcast(name: str):
+    op = overload(name)
+    dtype = torch.int32 if name.startswith(("bitwise", "__")) else torch.float32
+    for shapes in ([(4, 1, 6), (5, 1), (1, 6)], [(), (3,)], [(2, 3), (3,)], [(2, 3), (4,)]):
+        args = arguments(op, list(shapes), dtype)
+        assert_same(outcome(op, [on_device(a) for a in args]), outcome(op, args), f"{name} {shapes}")
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_inplace(name: str):
+    op = overload(name)
+    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+        for view in (lambda a: a, lambda a: a.t(), lambda a: a[:, ::2]):
+            args = arguments(op, [(3, 4)], dtype)
+            device = [on_device(a) for a in args]
+            changed, seen = reshaped(device, view), reshaped(args, view)
+            actual, expected = outcome(op, changed), outcome(op, seen)
+            assert_same(actual, expected, f"{name} {dtype}")
+            if not isinstance(expected, Exception):
+                assert actual is changed[0]
+                assert_same(device[0], args[0], f"{name} {dtype}: the base of the view")
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_out(name: str):
+    op = overload(name)
+    schema = op._schema
+    targets = [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write and a.kwarg_only]
+    args = arguments(op, [(3, 4)], torch.float32)
+    if name.startswith(("bitwise", "__")):
+        args = arguments(op, [(3, 4)], torch.int32)
+    for dtype, make in (
+        (torch.float32, lambda **k: torch.zeros(3, 4, **k)),
+        (torch.float64, lambda **k: torch.zeros(4, 3, **k).t()),
+        (torch.int32, lambda **k: torch.zeros(3, 4, **k)),
+        (torch.bool, lambda **k: torch.zeros(0, **k)),
+    ):
+        expected_out = {target: make(dtype=dtype) for target in targets}
+        actual_out = {target: make(dtype=dtype, device="neuron") for target in targets}
+        expected = outcome(op, args, **expected_out)
+        actual = outcome(op, [on_device(a) for a in args], **actual_out)
+        assert_same(actual, expected, f"{name} out {dtype}")
+
+
+def test_numbers_promote_as_on_the_cpu():
+    for dtype in DTYPES:
+        x = torch.arange(4).to(dtype)
+        for number in (2, 2.5, True, torch.tensor(3), torch.tensor(3.5), torch.tensor(1.5, dtype=torch.float64)):
+            for op in (torch.add, torch.mul, torch.div, torch.maximum if isinstance(number, torch.Tensor) else torch.sub):
+                expected = outcome(op, [x, number])
+                assert_same(outcome(op, [x.to("neuron"), number]), expected, f"{op.__name__} {dtype} {number!r}")
+
+
+def test_zero_dimensional_device_tensors_are_not_wrapped_numbers():
+    x, s = torch.ones(3, dtype=torch.float16), torch.tensor(2.0, dtype=torch.float64)
+    assert_same(x.to("neuron") * s.to("neuron"), x * s, "half tensor, double 0-d")
+    assert_same(s.to("neuron") * s.to("neuron"), s * s, "two 0-d")
+    assert_same(s.to("neuron") + 1, s + 1, "0-d and a number")
+
+
+def test_default_dtype_decides_integer_promotion():
+    x = torch.tensor([1, 2, 3])
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert_same(x.to("neuron").exp(), x.exp(), "exp")
+        assert_same(x.to("neuron") / 2, x / 2, "div")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert_same(x.to("neuron").exp(), x.exp(), "exp")
+
+
+def test_channels_last_is_kept():
+    x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    y = x.to("neuron")
+    assert y.is_contiguous(memory_format=torch.channels_last)
+    assert_same(y + y, x + x, "channels last")
+    assert_same(y * torch.ones(3, 1, 1, device="neuron"), x * torch.ones(3, 1, 1), "broadcast channels last")
+
+
+def test_integers_are_exact_to_64_bits():
+    x = torch.tensor([2**62 + 1, -(2**62) - 3, 2**53 + 1])
+    y = x.to("neuron")
+    assert_same(y + 1, x + 1, "add")
+    assert_same(y * 3, x * 3, "mul wraps")
+    assert_same(y // 7, x // 7, "floor_divide")
+    assert_same(y % 1000003, x % 1000003, "remainder")
+    assert_same(y.eq(2**53 + 1), x.eq(2**53 + 1), "eq")
+
+
+def test_nothing_falls_back_for_common_dtypes():
+    torch_neuronx.clear_op_tracking()
+    x = torch.randn(4, 5, device="neuron")
+    ((x + 1).relu() * x.sigmoid() - x.exp().log1p()).gt(0).logical_not()
+    torch.where(x > 0, x, 0.5)
+    x.clone().mul_(2).add_(x, alpha=3).clamp_(-1, 1)
+    assert torch_neuronx.get_fallback_ops() == []
+    assert "aten::add.Tensor" in torch_neuronx.get_executed_ops()
