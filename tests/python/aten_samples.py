@@ -71,7 +71,9 @@ def arguments(op: torch._ops.OpOverload, shapes: list[tuple[int, ...]], dtype: t
         if kind in ("Tensor", "Optional[Tensor]"):
             shape = shapes[min(tensors, len(shapes) - 1)]
             tensors += 1
-            if argument.name in ("condition", "mask"):
+            if argument.name == "buffer":  # what the forward pass saves: the device recomputes it
+                made.append((-made[1].abs()).exp() if dtype.is_floating_point else made[1])
+            elif argument.name in ("condition", "mask"):
                 made.append(values(shape, torch.bool, base, argument.name))
             elif base == "masked_fill" and argument.name == "value":
                 made.append(torch.tensor(1, dtype=dtype))

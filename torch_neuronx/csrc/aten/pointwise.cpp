@@ -101,7 +101,8 @@ PointwiseKernel::PointwiseKernel(const PointwiseRow& row, const lowering::Operat
       single_result_(schema.returns().size() == 1),
       record_(record) {
   const std::string_view rule = row.lowering;
-  contiguous_result_ = rule == "masked_fill";
+  contiguous_result_ =
+      rule == "masked_fill" || rule == "log_sigmoid_forward" || std::string_view(row.op) == "pow.Scalar";
   divides_ = rule == "div" || rule == "floor_divide" || rule == "remainder" || rule == "fmod";
   for (const c10::Argument& argument : schema.arguments()) {
     Parameter parameter;
