@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "neuron/base/hash.h"
+#include "neuron/eager/memory_hooks.h"
 #include "neuron/eager/region_runner.h"
 #include "neuron/eager/settings.h"
 #include "neuron/runtime/guarded.h"
@@ -40,7 +41,10 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry* instance = new Registry();
+  static Registry* instance = [] {
+    install_memory_hooks();
+    return new Registry();
+  }();
   return *instance;
 }
 
@@ -103,7 +107,7 @@ uint64_t Stream::hand_over(FlushReason reason, bool caller_waits) {
       spare_windows_.pop_back();
     }
     queue_.submit(std::make_unique<WindowTask>(*this, std::move(full)), caller_waits);
-    pending_commands_.store(0, std::memory_order_relaxed);
+    pending_commands_.store(0, std::memory_order_release);
   } else {
     window_->deaths.clear();
   }

@@ -48,6 +48,13 @@ class Stream {
     return pending_commands_.load(std::memory_order_relaxed) != 0 || queue_.completed() != queue_.submitted();
   }
 
+  // The queue sequence after which everything recorded so far has run, once it is handed over. Takes no lock.
+  uint64_t position() const {
+    // In this order: a window handed over in between is counted twice, never not at all.
+    const uint64_t pending = pending_commands_.load(std::memory_order_acquire) != 0 ? 1 : 0;
+    return queue_.submitted() + pending;
+  }
+
   // Executor side, one window at a time.
   void execute(Window& window) noexcept;
   void recycle(std::unique_ptr<Window> window);

@@ -21,6 +21,8 @@ constexpr int kMaxCores = 64;
 constexpr int kSpinMicroseconds = 20;
 constexpr uint64_t kNobodyWaits = ~uint64_t{0};
 
+thread_local bool task_runs_here = false;
+
 class Executor;
 
 class TaskQueue final : public Queue {
@@ -122,7 +124,9 @@ bool Executor::advance(Lock& lock, TaskQueue* preferred) {
   TaskQueue* ran = nullptr;
   for (auto [queue, head] : heads_) {
     if (!(*head)->ready()) continue;
+    task_runs_here = true;
     (*head)->run();
+    task_runs_here = false;
     head->reset();  // what the task holds is released before anyone sees it complete
     ran = queue;
     break;
@@ -165,6 +169,7 @@ void Executor::wait(TaskQueue& queue, uint64_t sequence) {
   enter_runtime();
   check_internal(sequence <= queue.submitted(), "waiting for task {} of a queue that has {}", sequence,
                  queue.submitted());
+  check_internal(!task_runs_here, "a task waits for task {} of a queue", sequence);
   Lock lock(mutex_);
   while (!done()) {
     if (stopped_)
@@ -264,6 +269,8 @@ Executor& executor_of(int core) {
 }
 
 }  // namespace
+
+bool inside_task() { return task_runs_here; }
 
 Queue& create_queue(int core) {
   enter_runtime();

@@ -37,6 +37,9 @@ class Queue {
   virtual void wait(uint64_t sequence) = 0;
 };
 
+// Whether the calling thread is running a task: it must not wait for a queue then.
+bool inside_task();
+
 // A new queue on logical core `core`. The runtime keeps it alive until the process ends.
 Queue& create_queue(int core);
 

@@ -152,6 +152,22 @@ TEST(Queue, WaitingForWhatWasNeverSubmittedIsAnError) {
   EXPECT_THROW(queue.wait(1), Error);
 }
 
+TEST(Queue, ATaskCannotWait) {
+  Queue& queue = create_queue(0);
+  EXPECT_FALSE(neuron::runtime::inside_task());
+  std::string message;
+  queue.run(call([&] {
+    EXPECT_TRUE(neuron::runtime::inside_task());
+    try {
+      queue.wait(1);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+  }));
+  EXPECT_EQ(message, "a task waits for task 1 of a queue");
+  EXPECT_FALSE(neuron::runtime::inside_task());
+}
+
 TEST(Queue, ChildOfAUserIsRefused) {
   Queue& queue = create_queue(0);
   queue.run(call([] {}));
