@@ -1,6 +1,7 @@
 #include "neuron/interpret/interpreter.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cstring>
 
 #include "neuron/base/float_formats.h"
@@ -10,6 +11,21 @@ namespace neuron::interpret {
 
 namespace {
 
+// The caller's thread may flush denormals or round otherwise; the meaning of a program does not depend on it.
+class DefaultFloatEnvironment {
+ public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
+  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
+  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+
+ private:
+  std::fenv_t saved_;
+};
+
 void evaluate_composite(const Invocation& call) {
   const auto& name = call.operation.attributes.get<std::string>("name");
   constexpr std::string_view prefix = "neuron.";
@@ -17,7 +33,7 @@ void evaluate_composite(const Invocation& call) {
   check_internal(!call.operation.regions.empty(), "composite '{}' is no function and has no decomposition", name);
   std::vector<Buffer> arguments;
   for (const Buffer* operand : call.operands) arguments.push_back(*operand);
-  std::vector<Buffer> values = evaluate(*call.operation.regions[0], arguments, call.symbol_sizes);
+  std::vector<Buffer> values = evaluate_graph(*call.operation.regions[0], arguments, call.symbol_sizes);
   check_internal(values.size() == call.results.size(), "composite '{}' has {} results, its decomposition {}", name,
                  call.results.size(), values.size());
   std::move(values.begin(), values.end(), call.results.begin());
@@ -113,6 +129,12 @@ Dims resolve_sizes(const ir::Type& type, std::span<const int64_t> symbol_sizes) 
 
 std::vector<Buffer> evaluate(const ir::Graph& graph, std::span<const Buffer> arguments,
                              std::span<const int64_t> symbol_sizes) {
+  DefaultFloatEnvironment environment;
+  return evaluate_graph(graph, arguments, symbol_sizes);
+}
+
+std::vector<Buffer> evaluate_graph(const ir::Graph& graph, std::span<const Buffer> arguments,
+                                   std::span<const int64_t> symbol_sizes) {
   check_internal(arguments.size() == graph.parameters().size(), "'{}' takes {} arguments, {} are given", graph.name(),
                  graph.parameters().size(), arguments.size());
   std::vector<Buffer> values(static_cast<size_t>(graph.value_count()));
@@ -179,7 +201,7 @@ void accumulate(const ir::Graph& body, std::vector<Buffer>& accumulators, std::v
                 std::span<const int64_t> symbol_sizes) {
   std::vector<Buffer> arguments = std::move(accumulators);
   for (Buffer& element : elements) arguments.push_back(std::move(element));
-  accumulators = evaluate(body, arguments, symbol_sizes);
+  accumulators = evaluate_graph(body, arguments, symbol_sizes);
 }
 
 int64_t product(const Dims& sizes) {

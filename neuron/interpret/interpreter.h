@@ -5,7 +5,8 @@
 // other than transcendentals, integers and reductions with a simple reducer are bit-exact (docs/numerics.md);
 // transcendentals go through double and are rounded once.
 //
-// May be called from any thread; calls share nothing.
+// May be called from any thread; calls share nothing. Runs under default rounding and denormal control and restores the
+// thread's. The graph must verify (neuron/ir/verifier.h): attributes are not checked again.
 #pragma once
 
 #include <cstddef>

@@ -24,6 +24,10 @@ struct Invocation {
   Buffer& result(size_t i = 0) const { return results[i]; }
 };
 
+// evaluate() without setting up the floating-point environment: for graphs inside operations.
+std::vector<Buffer> evaluate_graph(const ir::Graph& graph, std::span<const Buffer> arguments,
+                                   std::span<const int64_t> symbol_sizes);
+
 // Kernels by category. Each handles every opcode of its category in operations.def, or fails naming it.
 void evaluate_source(const Invocation& call);
 void evaluate_unary(const Invocation& call);

@@ -35,7 +35,7 @@ class LineSorter {
       arguments.push_back(element_of(*input, base_ + x * stride_));
       arguments.push_back(element_of(*input, base_ + y * stride_));
     }
-    return evaluate(*call_.operation.regions[0], arguments, call_.symbol_sizes)[0].data<bool>()[0];
+    return evaluate_graph(*call_.operation.regions[0], arguments, call_.symbol_sizes)[0].data<bool>()[0];
   }
 
   const Invocation& call_;

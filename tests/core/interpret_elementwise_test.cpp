@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <xmmintrin.h>
 
 #include <cmath>
 #include <cstring>
@@ -136,6 +137,17 @@ TEST(Interpret, FunctionsMatchKnownValues) {
   Buffer x = floats(DType::Float32, {1}, {1 + 0x1p-12}), y = floats(DType::Float32, {1}, {-1});
   Buffer fused = run({x, x, y}, [](Builder& b, auto& p) { return b.function("fma", p); });
   EXPECT_EQ(values<float>(fused)[0], static_cast<float>(0x1p-11 + 0x1p-24));
+}
+
+TEST(Interpret, DoesNotDependOnTheThreadsFloatingPointControl) {
+  Buffer x = floats(DType::Float32, {2}, {1e-39, 0x1.fffffep0}), y = floats(DType::Float32, {2}, {1e-39, 0x1p-24});
+  unsigned before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040 | 0x6000);  // flush to zero, denormals are zero, round towards zero
+  unsigned control = _mm_getcsr();
+  Buffer sum = binary(Opcode::Add, x, y);
+  EXPECT_EQ(_mm_getcsr() | 0x3f, control | 0x3f);  // the low bits are sticky flags
+  _mm_setcsr(before);
+  EXPECT_EQ(values<float>(sum), (std::vector<float>{2 * 1e-39f, 2.0f}));
 }
 
 TEST(Interpret, NamesTheArgumentThatDoesNotFit) {
