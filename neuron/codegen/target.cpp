@@ -1,9 +1,9 @@
 // Which instruction set kernels are generated for: AVX-512 where the processor has it, AVX2 otherwise. The bits of a
 // result are the same on both, so the choice is one of speed only.
-#include <cstdlib>
-#include <string_view>
+#include <string>
 
 #include "neuron/base/error.h"
+#include "neuron/base/options.h"
 #include "neuron/codegen/region.h"
 
 namespace neuron::codegen {
@@ -25,12 +25,9 @@ HostTarget detect() {
     fail(ErrorKind::Runtime,
          "the host device needs a processor with AVX2, FMA and F16C (x86-64-v3); this one lacks them");
   }
-  const char* wanted = std::getenv("TORCH_NEURONX_HOST_TARGET");
-  if (wanted == nullptr || *wanted == '\0') return processor_has_avx512() ? HostTarget::Avx512 : HostTarget::Avx2;
-  if (std::string_view(wanted) == "avx2") return HostTarget::Avx2;
-  if (std::string_view(wanted) != "avx512") {
-    fail(ErrorKind::Runtime, "TORCH_NEURONX_HOST_TARGET is '{}'; allowed are 'avx2' and 'avx512'", wanted);
-  }
+  const std::string& wanted = option_text(Option::HostTarget);
+  if (wanted == "native") return processor_has_avx512() ? HostTarget::Avx512 : HostTarget::Avx2;
+  if (wanted == "avx2") return HostTarget::Avx2;
   if (!processor_has_avx512()) {
     fail(ErrorKind::Runtime,
          "TORCH_NEURONX_HOST_TARGET is 'avx512', which this processor does not have (F, BW, DQ, VL, CD)");

@@ -1,3 +1,6 @@
+#include <atomic>
+#include <thread>
+
 #include "codegen_harness.h"
 
 #include "neuron/base/error.h"
@@ -241,6 +244,25 @@ TEST(CodegenCompiler, DisassemblesEveryTargetWhateverTheProcessor) {
   EXPECT_NE(avx2.find("%ymm"), std::string::npos);
   EXPECT_EQ(avx2.find("%zmm"), std::string::npos);
   EXPECT_NE(avx512.find("%zmm"), std::string::npos);
+}
+
+TEST(CodegenCompiler, CompilesAndRunsOnManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> correct{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t, &correct] {
+      for (int i = 0; i < 8; ++i) {
+        RegionBuilder r(1);
+        r.result(r.builder.add(r.tensor(DType::Float32), r.constant(DType::Float32, 100 * t + i)));
+        RegionSpec spec = r.finish();
+        RegionRun run(spec, {77});
+        run.fill();
+        if (RegionRun::same(run.run(*host_compiler().compile(spec)), run.expected())) ++correct;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(correct, 32);
 }
 
 TEST(CodegenRegion, SignatureTellsRegionsApartButNotSizes) {

@@ -17,10 +17,10 @@ namespace neuron::codegen {
 namespace {
 
 // Raise when generated code or its calling convention changes.
-constexpr int kRevision = 3;
+constexpr int kRevision = 4;
 constexpr uint64_t kMagic = 0x31304e4b4e52554eull;
-// Work worth a second thread, in vector additions per lane: about 20 microseconds.
-constexpr int64_t kPartCost = 1 << 19;
+// Work worth a second thread, in vector additions per lane: about 15 microseconds.
+constexpr int64_t kPartCost = 1 << 20;
 // Columns of one unit of a long row: whole blocks of any width.
 constexpr int64_t kColumnBlock = 4096;
 
@@ -91,7 +91,7 @@ KernelFacts facts_of(const Plan& plan, HostTarget target) {
       if (operand.kind == OperandKind::Tensor && operand.inner == InnerStride::Other) facts.strided = 1;
     }
   }
-  facts.operands = static_cast<uint8_t>(spec.inputs.size() + spec.outputs.size());
+  facts.operands = static_cast<uint16_t>(spec.inputs.size() + spec.outputs.size());
   facts.cost = std::max(1, plan.cost());
   return facts;
 }

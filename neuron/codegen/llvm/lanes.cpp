@@ -26,6 +26,10 @@ llvm::Type* Lanes::memory_type(llvm::LLVMContext& context, DType dtype) {
   return dtype == DType::Bool ? llvm::Type::getInt8Ty(context) : register_type(context, dtype);
 }
 
+bool Lanes::has_wide_registers() const {
+  return builder_.GetInsertBlock()->getParent()->getFnAttribute("prefer-vector-width").getValueAsString() == "512";
+}
+
 llvm::Value* Lanes::bits(llvm::Value* value) const {
   return builder_.CreateBitCast(value, integer(static_cast<int>(value->getType()->getScalarSizeInBits())));
 }

@@ -20,6 +20,8 @@ class Lanes {
   Lanes(llvm::IRBuilder<>& builder, int width) : builder_(builder), width_(width) {}
 
   llvm::IRBuilder<>& builder() const { return builder_; }
+  // Whether the function at work is generated for registers of 64 bytes.
+  bool has_wide_registers() const;
   int width() const { return width_; }
 
   llvm::Type* of(llvm::Type* element) const {
