@@ -98,6 +98,36 @@ def test_empty_shapes():
     assert (torch.ones(0, 4, device=d) @ torch.ones(4, 2, device=d)).shape == (0, 2)
 
 
+ones = torch.ones
+REFUSED = {
+    "shapes": lambda d: torch.mm(ones(2, 3, device=d), ones(4, 5, device=d)),
+    "vector": lambda d: torch.mm(ones(3, device=d), ones(3, 2, device=d)),
+    "dtypes": lambda d: torch.mm(ones(2, 3, device=d), ones(3, 2, device=d).double()),
+    "addend": lambda d: torch.addmm(ones(3, device=d), ones(2, 3, device=d), ones(3, 5, device=d)),
+    "addend dtype": lambda d: torch.addmm(ones(5, device=d).double(), ones(2, 3, device=d), ones(3, 5, device=d)),
+    "in place": lambda d: ones(3, device=d).addmm_(ones(2, 3, device=d), ones(3, 3, device=d)),
+    "batches": lambda d: torch.bmm(ones(2, 3, 4, device=d), ones(3, 4, 4, device=d)),
+    "batch dtypes": lambda d: torch.bmm(ones(2, 3, 4, device=d), ones(2, 4, 4, device=d).double()),
+    "mv": lambda d: torch.mv(ones(2, 3, device=d), ones(4, device=d)),
+    "dot": lambda d: torch.dot(ones(2, device=d), ones(3, device=d)),
+    "out dtype": lambda d: torch.mm(ones(2, 3, device=d), ones(3, 2, device=d), out=ones(2, 2, device=d).double()),
+    "cat": lambda d: torch.cat([ones(2, 3, device=d), ones(2, 2, device=d)]),
+    "topk": lambda d: torch.topk(ones(3, device=d), 5),
+    "gather": lambda d: torch.gather(ones(3, 3, device=d), 0, ones(2, 5, device=d).long()),
+    "dimension": lambda d: torch.index_select(ones(3, 3, device=d), 3, ones(2, device=d).long()),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_errors_are_the_cpus(name):
+    with pytest.raises((RuntimeError, IndexError)) as on_cpu:
+        REFUSED[name]("cpu")
+    with pytest.raises((RuntimeError, IndexError)) as on_neuron:
+        REFUSED[name]("neuron")
+    assert type(on_neuron.value) is type(on_cpu.value)
+    assert str(on_neuron.value) == str(on_cpu.value)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_bits_do_not_depend_on_threads_or_padding(dtype):
     torch.manual_seed(0)

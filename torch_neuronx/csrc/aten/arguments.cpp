@@ -8,6 +8,7 @@
 
 #include "torch_neuronx/csrc/aten/bridge.h"
 #include "torch_neuronx/csrc/aten/infer.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 
 namespace neuron::aten {
 
@@ -114,7 +115,14 @@ const std::vector<at::Tensor>& Arguments::outputs() {
   if (!device) device = common_device(std::span(inputs.data(), inputs.size()), /*host_numbers=*/true);
 
   bool fresh = false;
-  auto inferred = infer(op_, stack_, fresh);
+  std::shared_ptr<const Inferred> inferred;
+  try {
+    inferred = infer(op_, stack_, fresh);
+  } catch (...) {
+    // Meta kernels word some errors differently from the CPU, or check later than it.
+    raise_as_cpu(op_, stack_);
+    throw;
+  }
   outputs_.reserve(inferred->tensors.size());
   for (const InferredTensor& result : inferred->tensors) {
     if (!result.defined) {

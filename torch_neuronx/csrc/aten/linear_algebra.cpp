@@ -1,6 +1,7 @@
 // Matrix products: one command of the "gemm" kernel each. The addend of addmm and its kin is added in the same pass.
 #include "neuron/kernels/kernel.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
 namespace neuron::aten {
@@ -22,6 +23,7 @@ void product(Arguments& arguments) {
   const at::Tensor& a = arguments.tensor(0);
   const at::Tensor& b = arguments.tensor(1);
   check_dtype(a);
+  if (a.scalar_type() != b.scalar_type()) refuse();
   const at::Tensor& out = arguments.output();
   if (out.numel() == 0) return;
   record_kernel(gemm(), {out}, {a, b});
@@ -34,7 +36,8 @@ void product_with_addend(Arguments& arguments) {
   const at::Tensor& b = arguments.tensor(2);
   check_dtype(a);
   const Scalar beta = scalar_of(arguments.scalar(3)), alpha = scalar_of(arguments.scalar(4));
-  if (is_host_number(self) || a.scalar_type() != self.scalar_type()) decline();
+  if (a.scalar_type() != b.scalar_type() || a.scalar_type() != self.scalar_type()) refuse();
+  if (is_host_number(self)) decline();
   const at::Tensor& out = arguments.output();
   if (out.numel() == 0) return;
   // With beta 0 the addend is not read: a NaN in it does not matter.

@@ -9,6 +9,7 @@
 #include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/fallback.h"
 #include "torch_neuronx/csrc/aten/pointwise.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/tracking.h"
 #include "torch_neuronx/csrc/aten/views.h"
 #include "torch_neuronx/csrc/register/errors.h"
@@ -33,6 +34,9 @@ class WrapperKernel final : public c10::OperatorKernel {
       note_executed(record_);
     } catch (const Declined&) {
       fall_back(op, *stack);
+    } catch (const Refused&) {
+      raise_as_cpu(op, *stack);
+      TORCH_CHECK(false, "the neuron kernel of ", op.operator_name(), " does not take these arguments");
     } catch (const Error& error) {
       torch_neuronx::rethrow_as_torch(error);
     }
