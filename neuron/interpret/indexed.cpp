@@ -21,13 +21,18 @@ int64_t index_at(const Buffer& indices, int64_t offset) {
   return load_as_int(indices.dtype, indices.bytes.data() + offset * dtype_size(indices.dtype));
 }
 
-// Start indices of a dynamic slice are clamped so that the slice lies inside.
+// Start indices are clamped so that the slice lies inside. That it fits at all is known only here for symbolic sizes.
+int64_t clamp_start(const Invocation& call, int64_t start, int64_t size, int64_t extent) {
+  check_internal(extent <= size, "{}: a slice of {} does not fit into a dimension of {}",
+                 ir::op_info(call.operation.opcode).mnemonic, extent, size);
+  return std::clamp<int64_t>(start, 0, size - extent);
+}
+
 int64_t start_offset(const Invocation& call, size_t first_index, const Dims& sizes, const Dims& extent) {
   Dims strides = row_major_strides(sizes);
   int64_t offset = 0;
   for (size_t d = 0; d < sizes.size(); ++d) {
-    int64_t start = index_at(call.operand(first_index + d), 0);
-    offset += std::clamp<int64_t>(start, 0, sizes[d] - extent[d]) * strides[d];
+    offset += clamp_start(call, index_at(call.operand(first_index + d), 0), sizes[d], extent[d]) * strides[d];
   }
   return offset;
 }
@@ -122,7 +127,7 @@ void evaluate_gather(const Invocation& call) {
     addressing.locate(position.index(), start, window);
     int64_t at = 0;
     for (size_t d = 0; d < start.size(); ++d)
-      at += (std::clamp<int64_t>(start[d], 0, x.sizes[d] - slice_sizes[d]) + window[d]) * strides[d];
+      at += (clamp_start(call, start[d], x.sizes[d], slice_sizes[d]) + window[d]) * strides[d];
     std::memcpy(out.bytes.data() + i * size, x.bytes.data() + at * size, size);
   }
 }

@@ -48,8 +48,13 @@ void transpose(const Invocation& call) {
 
 void slice(const Invocation& call) {
   const auto& start = call.operation.attributes.get_ints("start_indices");
+  const auto& limit = call.operation.attributes.get_ints("limit_indices");
   const auto& step = call.operation.attributes.get_ints("strides");
-  Dims strides = row_major_strides(call.operand(0).sizes);
+  const Dims& sizes = call.operand(0).sizes;
+  for (size_t d = 0; d < limit.size(); ++d)
+    check_internal(limit[d] <= sizes[d], "slice: limit {} of dimension {} is beyond its size {}", limit[d], d,
+                   sizes[d]);
+  Dims strides = row_major_strides(sizes);
   pull(call.operand(0), call.result(), [&](const Position& position) {
     int64_t offset = 0;
     for (size_t d = 0; d < start.size(); ++d) offset += (start[d] + position[d] * step[d]) * strides[d];

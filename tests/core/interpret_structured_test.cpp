@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "neuron/base/error.h"
 #include "tests/core/interpret_testing.h"
 
 namespace neuron::interpret {
@@ -132,6 +133,21 @@ TEST(InterpretIndexed, DynamicSlicesAreClampedInside) {
   EXPECT_EQ(values<float>(run({x, update, integers(DType::Int32, {}, {-3})},
                               [](Builder& b, auto& p) { return b.dynamic_update_slice(p[0], p[1], {&p[2], 1}); })),
             (std::vector<float>{8, 9, 2, 3, 4}));
+}
+
+TEST(InterpretIndexed, RefusesSlicesThatASymbolMakesTooLarge) {
+  Graph graph;
+  Value x = graph.add_parameter({DType::Float32, {graph.add_symbol()}});
+  Value sliced = Builder(graph).slice(x, {0}, {4}, {1});
+  graph.set_results({&sliced, 1});
+  Buffer three = floats(DType::Float32, {3}, {1, 2, 3});
+  int64_t size = 3;
+  try {
+    evaluate(graph, {&three, 1}, {&size, 1});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "slice: limit 4 of dimension 0 is beyond its size 3");
+  }
 }
 
 TEST(InterpretWindow, MaximumPoolingWithPaddingStrideAndDilation) {
