@@ -110,6 +110,7 @@ class RegionRun {
   std::vector<interpret::Buffer> run(const Executable& executable) {
     RegionArguments arguments{sizes_.data(), pointers_.data(), strides_.data(), scalars_.data(), threads};
     executable.run(arguments);
+    check_surroundings();
     std::vector<interpret::Buffer> outputs;
     for (size_t k = spec_.inputs.size(); k < memory_.size(); ++k) outputs.push_back(gather(k));
     return outputs;
@@ -138,6 +139,26 @@ class RegionRun {
   }
 
  private:
+  // Bytes before and after each operand that nobody may write.
+  static constexpr size_t kGuard = 64;
+
+  // Of the outputs, only their elements were written: neither the guards nor the gaps between rows.
+  void check_surroundings() {
+    for (size_t k = spec_.inputs.size(); k < memory_.size(); ++k) {
+      std::vector<bool> owned(memory_[k].size());
+      const size_t size = dtype_size(signature(k).dtype);
+      visit(k, [&](int64_t, int64_t offset) {
+        for (size_t byte = 0; byte < size; ++byte) owned[kGuard + static_cast<size_t>(offset) * size + byte] = true;
+      });
+      for (size_t at = 0; at < owned.size(); ++at) {
+        if (owned[at] || memory_[k][at] == std::byte{0xa5}) continue;
+        ADD_FAILURE() << "output " << k - spec_.inputs.size() << " was written at byte "
+                      << static_cast<int64_t>(at) - static_cast<int64_t>(kGuard) << ", which is none of its elements";
+        return;
+      }
+    }
+  }
+
   const OperandSignature& signature(size_t k) const {
     return k < spec_.inputs.size() ? spec_.inputs[k] : spec_.outputs[k - spec_.inputs.size()];
   }
@@ -163,8 +184,9 @@ class RegionRun {
     strides_.insert(strides_.end(), strides.begin(), strides.end());
     scalars_.push_back(0);
     const bool tensor = operand.kind == OperandKind::Tensor;
-    memory_.emplace_back(tensor ? dtype_size(operand.dtype) * static_cast<size_t>(std::max<int64_t>(extent, 1)) : 0);
-    pointers_.push_back(tensor ? memory_.back().data() : nullptr);
+    const size_t bytes = tensor ? dtype_size(operand.dtype) * static_cast<size_t>(std::max<int64_t>(extent, 1)) : 0;
+    memory_.emplace_back(bytes + 2 * kGuard);
+    pointers_.push_back(tensor ? memory_.back().data() + kGuard : nullptr);
   }
 
   double draw() {
@@ -199,33 +221,46 @@ class RegionRun {
       }
     }
   }
-  interpret::Buffer gather(size_t k) {
-    const OperandSignature& operand = signature(k);
+  // Calls body(index, offset) for each element in row-major order.
+  template <typename Body>
+  void visit(size_t k, Body body) {
+    const Dims sizes = sizes_of(k);
     const int reduced = reduced_dimension(k);
-    Dims sizes;
-    std::vector<int> dimensions;
-    for (int d = 0; d < spec_.rank && operand.kind != OperandKind::Scalar; ++d) {
-      if (d == reduced) continue;
-      sizes.push_back(sizes_[d]);
-      dimensions.push_back(d);
-    }
-    interpret::Buffer buffer(operand.dtype, sizes);
-    const size_t size = dtype_size(operand.dtype);
-    for (int64_t i = 0, n = buffer.numel(); i < n; ++i) {
+    int64_t count = 1;
+    for (int64_t size : sizes) count *= size;
+    for (int64_t i = 0; i < count; ++i) {
       int64_t rest = i, offset = 0;
-      for (size_t j = dimensions.size(); j-- > 0;) {
-        offset += rest % sizes[j] * strides_[k * spec_.rank + dimensions[j]];
+      int d = spec_.rank - 1;
+      for (size_t j = sizes.size(); j-- > 0; --d) {
+        if (d == reduced) --d;
+        offset += rest % sizes[j] * strides_[k * spec_.rank + d];
         rest /= sizes[j];
       }
+      body(i, offset);
+    }
+  }
+  Dims sizes_of(size_t k) const {
+    const int reduced = reduced_dimension(k);
+    Dims sizes;
+    for (int d = 0; d < spec_.rank && signature(k).kind != OperandKind::Scalar; ++d) {
+      if (d != reduced) sizes.push_back(sizes_[d]);
+    }
+    return sizes;
+  }
+  interpret::Buffer gather(size_t k) {
+    const OperandSignature& operand = signature(k);
+    interpret::Buffer buffer(operand.dtype, sizes_of(k));
+    const size_t size = dtype_size(operand.dtype);
+    visit(k, [&](int64_t i, int64_t offset) {
       std::byte* to = buffer.bytes.data() + i * size;
       if (operand.kind == OperandKind::Tensor) {
-        std::memcpy(to, memory_[k].data() + offset * size, size);
+        std::memcpy(to, memory_[k].data() + kGuard + offset * size, size);
         if (operand.dtype == DType::Bool && k < spec_.inputs.size()) *to = std::byte{*to != std::byte{0}};
       } else {
         const uint64_t value = scalars_[k] + (operand.kind == OperandKind::Index ? static_cast<uint64_t>(offset) : 0);
         std::memcpy(to, &value, size);
       }
-    }
+    });
     return buffer;
   }
 

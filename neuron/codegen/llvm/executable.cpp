@@ -1,7 +1,5 @@
 #include "neuron/codegen/llvm/executable.h"
 
-#include <llvm/Config/llvm-config.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,8 +14,6 @@ namespace neuron::codegen {
 
 namespace {
 
-// Raise when generated code or its calling convention changes.
-constexpr int kRevision = 4;
 constexpr uint64_t kMagic = 0x31304e4b4e52554eull;
 // Work worth a second thread, in vector additions per lane: about 15 microseconds.
 constexpr int64_t kPartCost = 1 << 20;
@@ -71,8 +67,6 @@ int64_t product(const int64_t* sizes, int count) {
 }
 
 }  // namespace
-
-std::string generator_build_id() { return fmt::format("llvm-{}+generator-{}", LLVM_VERSION_STRING, kRevision); }
 
 KernelFacts facts_of(const Plan& plan, HostTarget target) {
   KernelFacts facts;

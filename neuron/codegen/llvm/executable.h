@@ -49,7 +49,7 @@ class HostExecutable final : public Executable {
   KernelFunction kernel_;
 };
 
-// LLVM's version and the revision of the generator.
+// LLVM's version and the identity of this library's bytes (build_id.cpp).
 std::string generator_build_id();
 
 }  // namespace neuron::codegen
