@@ -50,35 +50,58 @@ struct Shape {
   }
 };
 
-// Calls body(row of the column matrix, column, offset in one channel's plane or -1 for padding) for channels [first,
-// last) of a group and output positions [begin, end).
+// Walks the column matrix of output positions [begin, end) in runs along an output line: body(row of the matrix, first
+// column, columns, offset in the group's image). Between runs lies padding: the offset is -1. Inside a run the image
+// advances by the stride of the last dimension.
 template <typename Body>
 void for_each_patch(const Shape& s, int64_t channels, int64_t begin, int64_t end, const Body& body) {
+  int64_t width = s.output[2], row = 0;
   for (int64_t c = 0; c < channels; ++c) {
-    int64_t row = c * s.kernel_size();
     for (int64_t a = 0; a < s.kernel[0]; ++a) {
       for (int64_t b = 0; b < s.kernel[1]; ++b) {
         for (int64_t e = 0; e < s.kernel[2]; ++e, ++row) {
-          int64_t z = begin / (s.output[1] * s.output[2]), y = begin / s.output[2] % s.output[1],
-                  x = begin % s.output[2];
-          for (int64_t position = begin; position < end; ++position) {
-            int64_t iz = z * s.stride[0] - s.padding[0] + a * s.dilation[0];
-            int64_t iy = y * s.stride[1] - s.padding[1] + b * s.dilation[1];
-            int64_t ix = x * s.stride[2] - s.padding[2] + e * s.dilation[2];
-            bool inside = iz >= 0 && iz < s.input[0] && iy >= 0 && iy < s.input[1] && ix >= 0 && ix < s.input[2];
-            body(row, position - begin, inside ? c * s.input_size() + (iz * s.input[1] + iy) * s.input[2] + ix : -1);
-            if (++x == s.output[2]) {
-              x = 0;
-              if (++y == s.output[1]) {
-                y = 0;
-                ++z;
-              }
+          // Output positions x of a line whose input x * stride + shift lies inside [0, input).
+          int64_t shift = e * s.dilation[2] - s.padding[2];
+          int64_t first = shift >= 0 ? 0 : (-shift + s.stride[2] - 1) / s.stride[2];
+          int64_t last = s.input[2] <= shift ? 0 : (s.input[2] - shift + s.stride[2] - 1) / s.stride[2];
+          for (int64_t position = begin; position < end;) {
+            int64_t line = position / width, x = position % width, x_end = std::min(width, x + (end - position));
+            int64_t z = line / s.output[1] * s.stride[0] - s.padding[0] + a * s.dilation[0];
+            int64_t y = line % s.output[1] * s.stride[1] - s.padding[1] + b * s.dilation[1];
+            bool outside = z < 0 || z >= s.input[0] || y < 0 || y >= s.input[1];
+            int64_t from = outside ? x_end : std::clamp(first, x, x_end);
+            int64_t to = outside ? x_end : std::clamp(last, from, x_end);
+            int64_t column = position - begin;
+            if (from > x) body(row, column, from - x, int64_t{-1});
+            if (to > from) {
+              int64_t offset = c * s.input_size() + (z * s.input[1] + y) * s.input[2] + from * s.stride[2] + shift;
+              body(row, column + from - x, to - from, offset);
             }
+            if (x_end > to) body(row, column + to - x, x_end - to, int64_t{-1});
+            position += x_end - x;
           }
         }
       }
     }
   }
+}
+
+// The column matrix [rows, count] of an image.
+template <typename E>
+void fill_columns(const Shape& s, const typename E::Storage* image, int64_t channels, int64_t begin, int64_t count,
+                  typename E::Compute* columns) {
+  using C = typename E::Compute;
+  int64_t step = s.stride[2];
+  for_each_patch(s, channels, begin, begin + count, [&](int64_t row, int64_t column, int64_t length, int64_t offset) {
+    C* target = columns + row * count + column;
+    if (offset < 0) {
+      std::fill(target, target + length, C(0));
+    } else if (std::is_same_v<C, typename E::Storage> && step == 1) {
+      std::memcpy(target, image + offset, length * sizeof(C));
+    } else {
+      for (int64_t j = 0; j < length; ++j) target[j] = E::load(image[offset + j * step]);
+    }
+  });
 }
 
 template <typename C>
@@ -140,9 +163,7 @@ void run_convolution(const Call& call) {
         int64_t first = tile * length, count = std::min(length, s.output_size() - first);
         const auto* image = source + (batch * s.channels + group * s.group_channels()) * s.input_size();
         C* columns = buffers.columns.get<C>(s.rows() * count);
-        for_each_patch(s, s.group_channels(), first, first + count, [&](int64_t row, int64_t column, int64_t offset) {
-          columns[row * count + column] = offset < 0 ? C(0) : E::load(image[offset]);
-        });
+        fill_columns<E>(s, image, s.group_channels(), first, count, columns);
         C* result = buffers.result.get<C>(s.group_filters() * count);
         const C* filters = weight.data + group * s.group_filters() * s.rows();
         if (s.rows() == 0) {
@@ -189,9 +210,12 @@ void run_input(const Call& call) {
           C* columns = buffers.columns.get<C>(s.rows() * count);
           multiply(filters, s.rows(), true, above + first, s.output_size(), false, columns, count, s.rows(), count,
                    s.group_filters(), false);
-          for_each_patch(s, s.group_channels(), first, first + count, [&](int64_t row, int64_t column, int64_t offset) {
-            if (offset >= 0) image[offset] += columns[row * count + column];
-          });
+          for_each_patch(s, s.group_channels(), first, first + count,
+                         [&](int64_t row, int64_t column, int64_t length, int64_t offset) {
+                           if (offset < 0) return;
+                           const C* source = columns + row * count + column;
+                           for (int64_t j = 0; j < length; ++j) image[offset + j * s.stride[2]] += source[j];
+                         });
         }
         for (int64_t c = 0; c < s.group_channels(); ++c) {
           int64_t channel = group * s.group_channels() + c;
@@ -233,9 +257,7 @@ void run_weight(const Call& call) {
           for (int64_t first = 0; first < s.output_size(); first += length) {
             int64_t count = std::min(length, s.output_size() - first);
             C* columns = buffers.columns.get<C>(rows * count);
-            for_each_patch(s, channels, first, first + count, [&](int64_t row, int64_t column, int64_t offset) {
-              columns[row * count + column] = offset < 0 ? C(0) : E::load(image[offset]);
-            });
+            fill_columns<E>(s, image, channels, first, count, columns);
             multiply(above + first, s.output_size(), false, columns, count, true, sums.data(), rows, s.group_filters(),
                      rows, count, true);
           }

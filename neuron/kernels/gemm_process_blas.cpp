@@ -4,14 +4,17 @@
 // Each call runs on one thread, on a tile of a grid that depends on the problem alone; our pool distributes the tiles.
 // Operands that BLAS could not take as they are, or that are less aligned than an allocation of ours, are packed first,
 // so that the library sees the same kind of call whatever the strides were.
-#include <dlfcn.h>
-
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <cstring>
 
+#include "neuron/base/float_formats.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/gemm.h"
+#include "neuron/kernels/gemm_grid.h"
+#include "neuron/kernels/gemm_microkernel.h"
+#include "neuron/kernels/process_library.h"
 #include "neuron/kernels/scratch.h"
 
 namespace neuron::kernels {
@@ -21,44 +24,64 @@ template <typename T>
 using GemmFunction = void (*)(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
                               const int* k, const T* alpha, const T* a, const int* lda, const T* b, const int* ldb,
                               const T* beta, T* c, const int* ldc);
+using Bfloat16Function = void (*)(int layout, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                                  const uint16_t* a, int lda, const uint16_t* b, int ldb, float beta, float* c,
+                                  int ldc);
 
-struct Library {
-  GemmFunction<float> sgemm = nullptr;
-  GemmFunction<double> dgemm = nullptr;
-  GemmFunction<std::complex<float>> cgemm = nullptr;
-  GemmFunction<std::complex<double>> zgemm = nullptr;
-  int (*set_threads)(int) = nullptr;  // for the calling thread; returns the former number
+// A product as BLAS sees it, column-major: c [m, n] = alpha * a b + beta * c.
+template <typename T, typename R>
+struct ColumnMajorCall {
+  bool transpose_a, transpose_b;
+  int m, n, k;
+  R alpha;
+  const T* a;
+  int lda;
+  const T* b;
+  int ldb;
+  R beta;
+  R* c;
+  int ldc;
 };
 
-// Torch may be imported after the core was first used: a failed look-up is repeated, a good one is kept.
-const Library* library() {
-  static Library* found = nullptr;
-  if (const Library* known = __atomic_load_n(&found, __ATOMIC_ACQUIRE)) return known;
-  for (void* handle : {RTLD_DEFAULT, dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY)}) {
-    if (handle == nullptr && handle != RTLD_DEFAULT) continue;
-    void* set_threads = dlsym(handle, "MKL_Set_Num_Threads_Local");
-    void* sgemm = dlsym(handle, "sgemm_");
-    // A BLAS whose threads cannot be limited per caller would not keep the contract.
-    if (set_threads == nullptr || sgemm == nullptr) continue;
-    auto* fresh = new Library;
-    fresh->set_threads = reinterpret_cast<int (*)(int)>(set_threads);
-    fresh->sgemm = reinterpret_cast<GemmFunction<float>>(sgemm);
-    fresh->dgemm = reinterpret_cast<GemmFunction<double>>(dlsym(handle, "dgemm_"));
-    fresh->cgemm = reinterpret_cast<GemmFunction<std::complex<float>>>(dlsym(handle, "cgemm_"));
-    fresh->zgemm = reinterpret_cast<GemmFunction<std::complex<double>>>(dlsym(handle, "zgemm_"));
-    __atomic_store_n(&found, fresh, __ATOMIC_RELEASE);
-    return fresh;
+// One routine of BLAS: types of operands (T) and result (R), its symbol and the call.
+template <typename T, DType kType>
+struct Routine {
+  using Operand = T;
+  using Result = T;
+  static constexpr DType kResult = kType;
+  static constexpr const char* kSymbol = kType == DType::Float32     ? "sgemm_"
+                                         : kType == DType::Float64   ? "dgemm_"
+                                         : kType == DType::Complex64 ? "cgemm_"
+                                                                     : "zgemm_";
+  static void call(void* function, const ColumnMajorCall<T, T>& c) {
+    reinterpret_cast<GemmFunction<T>>(function)(c.transpose_a ? "T" : "N", c.transpose_b ? "T" : "N", &c.m, &c.n, &c.k,
+                                                &c.alpha, c.a, &c.lda, c.b, &c.ldb, &c.beta, c.c, &c.ldc);
   }
-  return nullptr;
-}
+};
 
-template <typename T>
-GemmFunction<T> function() {
-  const Library& blas = *library();
-  if constexpr (std::is_same_v<T, float>) return blas.sgemm;
-  if constexpr (std::is_same_v<T, double>) return blas.dgemm;
-  if constexpr (std::is_same_v<T, std::complex<float>>) return blas.cgemm;
-  if constexpr (std::is_same_v<T, std::complex<double>>) return blas.zgemm;
+// bfloat16 with float32 accumulation, for processors with units for it.
+struct Bfloat16Routine {
+  using Operand = uint16_t;
+  using Result = float;
+  static constexpr DType kResult = DType::Float32;
+  static constexpr const char* kSymbol = "cblas_gemm_bf16bf16f32";
+  static void call(void* function, const ColumnMajorCall<uint16_t, float>& c) {
+    constexpr int kColumnMajor = 102, kPlain = 111, kTransposed = 112;
+    reinterpret_cast<Bfloat16Function>(function)(kColumnMajor, c.transpose_a ? kTransposed : kPlain,
+                                                 c.transpose_b ? kTransposed : kPlain, c.m, c.n, c.k, c.alpha, c.a,
+                                                 c.lda, c.b, c.ldb, c.beta, c.c, c.ldc);
+  }
+};
+
+template <typename R>
+void* function_of() {
+  static std::atomic<void*> found{nullptr};
+  void* known = found.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    known = find_process_symbol(R::kSymbol);
+    found.store(known, std::memory_order_release);
+  }
+  return known;
 }
 
 // How an operand goes into BLAS, in row-major terms. The transposition is the recorded one, also when the operand is
@@ -124,98 +147,158 @@ const T* prepare(Operand& operand, const GemmOperand& x, Scratch& scratch, int64
   return packed;
 }
 
-// The grid: pieces of at most 1024 rows and columns of equal length (a multiple of 16), and at least two when the
-// matrix is large enough for two threads.
-struct Grid {
-  int64_t row_length, column_length, row_parts, column_parts;
-};
-
-Grid grid_of(int64_t m, int64_t n, int64_t k) {
-  auto parts = [](int64_t extent) { return (extent + 1023) / 1024; };
-  int64_t row_parts = parts(m), column_parts = parts(n);
-  if (row_parts * column_parts == 1 && m * n * k >= (int64_t{1} << 21)) (m >= n ? row_parts : column_parts) = 2;
-  auto length = [](int64_t extent, int64_t count) { return ((extent + count - 1) / count + 15) / 16 * 16; };
-  Grid grid{length(m, row_parts), length(n, column_parts), 0, 0};
-  grid.row_parts = (m + grid.row_length - 1) / grid.row_length;
-  grid.column_parts = (n + grid.column_length - 1) / grid.column_length;
-  return grid;
+PackedSource packed_source(DType dtype) {
+  if (dtype == DType::BFloat16) return PackedSource::BFloat16;
+  return dtype == DType::Float16 ? PackedSource::Float16 : PackedSource::Float32;
 }
 
-template <typename T>
-void tile(const GemmProblem& p, Operand a, Operand b, int64_t batch, int64_t row, int64_t rows, int64_t column,
-          int64_t columns) {
-  const T* a_data = prepare<T>(a, p.a, buffers.a, batch, row, rows, 0, p.k);
-  const T* b_data = prepare<T>(b, p.b, buffers.b, batch, 0, p.k, column, columns);
-  T* result = const_cast<T*>(at<T>(p.result, batch, row, column));
-  bool direct =
-      (p.n == 1 ? p.m == 1 || p.result.row == 1 : p.result.column == 1 && (p.m == 1 || p.result.row >= p.n)) &&
-      reinterpret_cast<uintptr_t>(p.result.data) % 16 == 0;
-  int64_t leading = p.m == 1 ? p.n : p.result.row;
-  if (!direct) {
-    leading = columns;
-    result = buffers.result.get<T>(rows * columns);
+char* address(const GemmOperand& x, DType dtype, int64_t batch, int64_t row, int64_t column) {
+  int64_t offset = batch * x.batch + row * x.row + column * x.column;
+  return static_cast<char*>(x.data) + offset * static_cast<int64_t>(dtype_size(dtype));
+}
+
+// One tile of the result.
+struct Tile {
+  int64_t batch, row, rows, column, columns;
+};
+
+template <typename R>
+void load_addend(const GemmProblem& p, const Tile& t, DType type, R* result, int64_t leading) {
+  if (p.addend_dtype == type) {
+    copy_rows(at<R>(p.addend, t.batch, t.row, t.column), p.addend.row, p.addend.column, t.rows, t.columns, result,
+              leading);
+    return;
   }
-  T alpha = static_cast<T>(p.alpha.as_double());
-  T beta = p.has_addend() ? static_cast<T>(p.beta.as_double()) : T(0);
-  if (p.has_addend()) {
-    copy_rows(at<T>(p.addend, batch, row, column), p.addend.row, p.addend.column, rows, columns, result, leading);
-  }
-  // BLAS is column-major: it computes the transposed product.
-  int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(p.k);
-  int lda = static_cast<int>(a.leading), ldb = static_cast<int>(b.leading), ldc = static_cast<int>(leading);
-  int former = library()->set_threads(1);
-  function<T>()(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &m, &n, &k, &alpha, b_data, &ldb, a_data, &lda,
-                &beta, result, &ldc);
-  library()->set_threads(former);
-  if (!direct) {
-    for (int64_t i = 0; i < rows; ++i) {
-      T* target = const_cast<T*>(at<T>(p.result, batch, row + i, column));
-      for (int64_t j = 0; j < columns; ++j) target[j * p.result.column] = result[i * leading + j];
+  if constexpr (std::is_same_v<R, float>) {
+    for (int64_t i = 0; i < t.rows; ++i) {
+      gemm_microkernel_avx2.pack(packed_source(p.addend_dtype),
+                                 address(p.addend, p.addend_dtype, t.batch, t.row + i, t.column), p.addend.column, 0,
+                                 t.columns, 1, static_cast<int>(t.columns), result + i * leading);
     }
   }
 }
 
-template <typename T>
-void run_typed(const GemmProblem& p) {
-  Operand a = classify<T>(p.a, p.m, p.k), b = classify<T>(p.b, p.k, p.n);
-  Grid grid = grid_of(p.m, p.n, p.k);
+template <typename R>
+void store_result(const GemmProblem& p, const Tile& t, DType type, const R* result, int64_t leading) {
+  for (int64_t i = 0; i < t.rows; ++i) {
+    const R* from = result + i * leading;
+    char* to = address(p.result, p.result_dtype, t.batch, t.row + i, t.column);
+    int64_t step = p.result.column;
+    if (p.result_dtype == type) {
+      for (int64_t j = 0; j < t.columns; ++j) reinterpret_cast<R*>(to)[j * step] = from[j];
+    } else if constexpr (std::is_same_v<R, float>) {
+      if (step == 1 || p.n == 1) {
+        gemm_microkernel_avx2.store(packed_source(p.result_dtype), from, t.columns, to);
+      } else {
+        int64_t size = static_cast<int64_t>(dtype_size(p.result_dtype));
+        for (int64_t j = 0; j < t.columns; ++j) store_from_double(p.result_dtype, from[j], to + j * step * size);
+      }
+    }
+  }
+}
+
+template <typename Routine>
+void run_tile(const GemmProblem& p, Operand a, Operand b, const Tile& t) {
+  using T = typename Routine::Operand;
+  using R = typename Routine::Result;
+  const T* a_data = prepare<T>(a, p.a, buffers.a, t.batch, t.row, t.rows, 0, p.k);
+  const T* b_data = prepare<T>(b, p.b, buffers.b, t.batch, 0, p.k, t.column, t.columns);
+  // A column with gaps is written in another order than a dense one.
+  bool dense = p.n == 1 ? p.m == 1 || p.result.row == 1 : p.result.column == 1 && (p.m == 1 || p.result.row >= p.n);
+  bool direct = p.result_dtype == Routine::kResult && dense && reinterpret_cast<uintptr_t>(p.result.data) % 16 == 0;
+  int64_t leading = !direct ? t.columns : p.m == 1 ? p.n : p.result.row;
+  R* result = direct ? reinterpret_cast<R*>(address(p.result, Routine::kResult, t.batch, t.row, t.column))
+                     : buffers.result.get<R>(t.rows * t.columns);
+  if (p.has_addend()) load_addend(p, t, Routine::kResult, result, leading);
+  // BLAS is column-major: it computes the transposed product.
+  ColumnMajorCall<T, R> call{.transpose_a = b.transposed,
+                             .transpose_b = a.transposed,
+                             .m = static_cast<int>(t.columns),
+                             .n = static_cast<int>(t.rows),
+                             .k = static_cast<int>(p.k),
+                             .alpha = static_cast<R>(p.alpha.as_double()),
+                             .a = b_data,
+                             .lda = static_cast<int>(b.leading),
+                             .b = a_data,
+                             .ldb = static_cast<int>(a.leading),
+                             .beta = p.has_addend() ? static_cast<R>(p.beta.as_double()) : R(0),
+                             .c = result,
+                             .ldc = static_cast<int>(leading)};
+  {
+    OneProcessThread alone;
+    Routine::call(function_of<Routine>(), call);
+  }
+  if (!direct) store_result(p, t, Routine::kResult, result, leading);
+}
+
+template <typename Routine>
+void run_routine(const GemmProblem& p) {
+  Operand a = classify<typename Routine::Operand>(p.a, p.m, p.k);
+  Operand b = classify<typename Routine::Operand>(p.b, p.k, p.n);
+  GemmGrid grid = gemm_grid(p.m, p.n, p.k);
   int64_t per_matrix = grid.row_parts * grid.column_parts;
   int64_t work = std::min(grid.row_length, p.m) * std::min(grid.column_length, p.n) * p.k;
   int64_t grain = std::max<int64_t>(1, 262144 / std::max<int64_t>(1, work));
   parallel_for(p.threads, p.batch * per_matrix, grain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
-      int64_t batch = index / per_matrix, part = index % per_matrix;
+      int64_t part = index % per_matrix;
       int64_t row = part / grid.column_parts * grid.row_length, column = part % grid.column_parts * grid.column_length;
-      tile<T>(p, a, b, batch, row, std::min(grid.row_length, p.m - row), column,
-              std::min(grid.column_length, p.n - column));
+      run_tile<Routine>(p, a, b,
+                        {index / per_matrix, row, std::min(grid.row_length, p.m - row), column,
+                         std::min(grid.column_length, p.n - column)});
     }
   });
 }
 
+using Single = Routine<float, DType::Float32>;
+using Double = Routine<double, DType::Float64>;
+using SingleComplex = Routine<std::complex<float>, DType::Complex64>;
+using DoubleComplex = Routine<std::complex<double>, DType::Complex128>;
+
+bool has_bfloat16_units() {
+  static const bool has = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bf16") != 0;
+  }();
+  return has;
+}
+
+bool is_narrow(DType dtype) { return dtype == DType::BFloat16 || dtype == DType::Float16 || dtype == DType::Float32; }
+
 std::string refuse(const GemmProblem& p) {
-  bool known = p.dtype == DType::Float32 || p.dtype == DType::Float64 || is_complex(p.dtype);
-  if (!known || p.result_dtype != p.dtype || (p.has_addend() && p.addend_dtype != p.dtype)) {
-    return fmt::format("takes float32, float64 and complex of one dtype; the problem is {} to {}", dtype_name(p.dtype),
-                       dtype_name(p.result_dtype));
+  bool narrow = p.dtype == DType::BFloat16;
+  bool known = narrow || p.dtype == DType::Float32 || p.dtype == DType::Float64 || is_complex(p.dtype);
+  bool fits = narrow ? is_narrow(p.result_dtype) && (!p.has_addend() || is_narrow(p.addend_dtype))
+                     : p.result_dtype == p.dtype && (!p.has_addend() || p.addend_dtype == p.dtype);
+  if (!known || !fits) {
+    return fmt::format("takes bfloat16, float32, float64 and complex of one dtype; the problem is {} to {}",
+                       dtype_name(p.dtype), dtype_name(p.result_dtype));
   }
   constexpr int64_t kLimit = int64_t{1} << 31;
   for (int64_t value : {p.m, p.n, p.k, p.a.row, p.a.column, p.b.row, p.b.column, p.result.row}) {
     if (value >= kLimit) return fmt::format("sizes and strides must be below 2^31; one is {}", value);
   }
-  if (library() == nullptr) return "no BLAS with a thread limit per caller is in this process";
+  // A BLAS whose threads cannot be limited per caller would not keep the contract.
+  if (!process_threads_can_be_limited() || function_of<Single>() == nullptr) {
+    return "no BLAS with a thread limit per caller is in this process";
+  }
+  if (narrow && !has_bfloat16_units()) return "the processor has no units for bfloat16";
+  if (narrow && function_of<Bfloat16Routine>() == nullptr) return "the BLAS of this process has no bfloat16 product";
   return {};
 }
 
 void run(const GemmProblem& p) {
   switch (p.dtype) {
+    case DType::BFloat16:
+      return run_routine<Bfloat16Routine>(p);
     case DType::Float32:
-      return run_typed<float>(p);
+      return run_routine<Single>(p);
     case DType::Float64:
-      return run_typed<double>(p);
+      return run_routine<Double>(p);
     case DType::Complex64:
-      return run_typed<std::complex<float>>(p);
+      return run_routine<SingleComplex>(p);
     default:
-      return run_typed<std::complex<double>>(p);
+      return run_routine<DoubleComplex>(p);
   }
 }
 

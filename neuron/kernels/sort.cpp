@@ -71,15 +71,27 @@ void run_topk(const Call& call) {
     auto* order = indices.as<int64_t>();
     for_each_line<3>({&values, &indices, &self}, dimension, call.threads, [&](const Line<3>& line) {
       static thread_local std::vector<Entry<C>> entries;
-      entries.resize(length);
-      for (int64_t i = 0; i < length; ++i) entries[i] = {E::load(from[line.offsets[2] + i * line.strides[2]]), i};
       auto less = [largest](const Entry<C>& x, const Entry<C>& y) {
         if (before(x.key, y.key, largest)) return true;
         return !before(y.key, x.key, largest) && x.index < y.index;
       };
+      auto load = [&](int64_t i) { return E::load(from[line.offsets[2] + i * line.strides[2]]); };
       if (k * 64 <= length) {
-        std::partial_sort(entries.begin(), entries.begin() + k, entries.end(), less);
+        // Few of many: the best k so far in a heap. A later equal element does not enter.
+        entries.resize(k);
+        for (int64_t i = 0; i < k; ++i) entries[i] = {load(i), i};
+        std::make_heap(entries.begin(), entries.end(), less);
+        for (int64_t i = k; k > 0 && i < length; ++i) {
+          C value = load(i);
+          if (!before(value, entries.front().key, largest)) continue;
+          std::pop_heap(entries.begin(), entries.end(), less);
+          entries.back() = {value, i};
+          std::push_heap(entries.begin(), entries.end(), less);
+        }
+        std::sort_heap(entries.begin(), entries.end(), less);
       } else {
+        entries.resize(length);
+        for (int64_t i = 0; i < length; ++i) entries[i] = {load(i), i};
         if (k < length) std::nth_element(entries.begin(), entries.begin() + k, entries.end(), less);
         std::sort(entries.begin(), entries.begin() + k, less);
       }

@@ -259,7 +259,8 @@ TEST(Gemm, ExplainsWhyImplementationsRefuse) {
   p.dtype = p.result_dtype = DType::Int32;
   p.m = p.n = p.k = 4;
   EXPECT_EQ(gemm_implementations().explain(p),
-            "gemm: process_blas refused: takes float32, float64 and complex of one dtype; the problem is i32 to i32; "
+            "gemm: process_blas refused: takes bfloat16, float32, float64 and complex of one dtype; the "
+            "problem is i32 to i32; "
             "packed refused: takes float32, bfloat16 and float16; the problem is i32 to i32; plain accepts");
 }
 
