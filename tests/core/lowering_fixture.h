@@ -14,6 +14,7 @@
 #include "neuron/base/scalar.h"
 #include "neuron/interpret/interpreter.h"
 #include "neuron/lowering/lowering.h"
+#include "tests/core/codegen_agreement.h"
 
 namespace neuron::lowering::testing {
 
@@ -68,7 +69,11 @@ inline std::vector<interpret::Buffer> run(std::string_view name, DType common, s
   Context context(builder, space, reduced, inputs, attributes, common, outputs);
   op->lower(context);
   graph.set_results(context.results());
-  return interpret::evaluate(graph, arguments, {sizes.data(), sizes.size()});
+  auto results = interpret::evaluate(graph, arguments, {sizes.data(), sizes.size()});
+  // What the interpreter says of a rule, the generated kernel has to repeat.
+  SCOPED_TRACE(std::string(name));
+  codegen::expect_kernel_agrees(graph, sizes, reduced, std::move(arguments), results, 16);
+  return results;
 }
 
 inline std::vector<double> values(const interpret::Buffer& buffer) {
