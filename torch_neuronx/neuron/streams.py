@@ -49,6 +49,10 @@ class Event(torch.Event):
             raise NotImplementedError("neuron events cannot be shared between processes")
         return super().__new__(cls, device="neuron", enable_timing=enable_timing, blocking=blocking)
 
+    def elapsed_time(self, end_event: torch.Event) -> float:
+        """Milliseconds between the two events; both must have been recorded with timing."""
+        return _C.elapsed_milliseconds(self, end_event)
+
     def __repr__(self) -> str:
         return f"torch.neuron.Event(device={self.device}, event_id={self.event_id})"
 

@@ -12,6 +12,7 @@ void translate_exceptions_for_python();
 void bind_device(nanobind::module_& module);
 void bind_memory(nanobind::module_& module);
 void bind_random(nanobind::module_& module);
+void bind_events(nanobind::module_& module);
 void bind_eager(nanobind::module_& module);
 void bind_operators(nanobind::module_& module);
 void bind_options(nanobind::module_& module);

@@ -9,6 +9,7 @@ NB_MODULE(_C, module) {
   torch_neuronx::bind_device(module);
   torch_neuronx::bind_memory(module);
   torch_neuronx::bind_random(module);
+  torch_neuronx::bind_events(module);
   torch_neuronx::bind_eager(module);
   torch_neuronx::bind_operators(module);
   neuron::aten::register_operators();

@@ -37,8 +37,9 @@ std::string unavailability() {
 }  // namespace
 
 bool is_available() noexcept {
-  static const bool available = neuron::option_is_set(neuron::Option::Device) || !(c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) ||
-                                                            c10::impl::hasDeviceGuardImpl(c10::DeviceType::XPU));
+  static const bool available =
+      neuron::option_is_set(neuron::Option::Device) ||
+      !(c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) || c10::impl::hasDeviceGuardImpl(c10::DeviceType::XPU));
   return available;
 }
 
@@ -56,8 +57,7 @@ c10::DeviceIndex current_device() noexcept { return current_index; }
 
 void check_device_index(c10::DeviceIndex index) {
   const int count = device_count();
-  TORCH_CHECK(count > 0,
-              "no neuron device is available: ", unavailability());
+  TORCH_CHECK(count > 0, "no neuron device is available: ", unavailability());
   TORCH_CHECK(index >= 0 && index < count, "invalid device index ", static_cast<int>(index), " for neuron: there ",
               count == 1 ? "is 1 device" : "are ", count == 1 ? "" : std::to_string(count) + " devices",
               ", valid indices are 0 to ", count - 1);
@@ -78,7 +78,8 @@ c10::DeviceIndex resolve_index(c10::Device device) {
 }
 
 void use_device() {
-  if (neuron::runtime::runtime_used() && !shut_down.load(std::memory_order_relaxed)) [[likely]] return;
+  if (neuron::runtime::runtime_used() && !shut_down.load(std::memory_order_relaxed)) [[likely]]
+    return;
   TORCH_CHECK(!shut_down.load(), "neuron has been shut down: the interpreter is exiting");
   check_device_index(current_index);
   translate_errors([] { neuron::runtime::device(); });

@@ -43,9 +43,19 @@ bool is_plain(const at::Tensor& tensor) {
 bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
   return is_plain(self) && is_plain(from);
 }
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));
-}
+
+struct SilentHandler final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+// torch's own kernel is composite and asks to be overridden per backend, yet warns at each import when that is done.
+[[maybe_unused]] const torch::Library* const shallow_copy_library = [] {
+  SilentHandler silent;
+  const c10::WarningUtils::WarningHandlerGuard guard(&silent);
+  auto* library = new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  library->impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));
+  return library;
+}();
 
 const char* kind_of_tensor(c10::DispatchKeySet keys) {
   if (keys.has(c10::DispatchKey::SparsePrivateUse1)) return "sparse COO";
