@@ -23,10 +23,10 @@ def test_module_keeps_its_parameters():
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     model.to("neuron")
     assert model.weight is weight and weight.device.type == "neuron"
-    before = weight.tolist()
+    before = weight.detach().cpu()
     model(torch.ones(1, 2, device="neuron")).sum().backward()
     optimizer.step()
-    assert weight.tolist() == [[value - 1 for value in row] for row in before]
+    assert torch.equal(weight.detach().cpu(), before - 1)
     model.cpu()
     assert model.weight is weight and weight.device.type == "cpu"
 
@@ -39,19 +39,28 @@ def test_data_can_be_assigned_across_devices():
     assert parameter.device.type == "cpu" and parameter.shape == (2,)
 
 
-def test_convolution():
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda: torch.nn.Conv2d(4, 6, 3, padding=1, groups=2), (2, 4, 8, 8)),
+        (lambda: torch.nn.Conv1d(3, 4, 3, bias=False), (2, 3, 9)),
+        (lambda: torch.nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2), (2, 4, 5, 5)),
+        (lambda: torch.nn.Conv2d(3, 4, 3), (3, 8, 8)),
+    ],
+)
+def test_convolution(make, shape):
     # aten::convolution_overrideable throws instead of falling back (S3).
     torch.manual_seed(0)
-    host = torch.nn.Conv2d(3, 4, 3, padding=1)
-    x = torch.randn(2, 3, 8, 8)
-    device = torch.nn.Conv2d(3, 4, 3, padding=1)
+    host, device = make(), make()
+    x = torch.randn(shape)
     device.load_state_dict(host.state_dict())
     device.to("neuron")
     y = device(x.to("neuron"))
     torch.testing.assert_close(y.cpu(), host(x), rtol=1e-5, atol=1e-5)
     y.sum().backward()
     host(x).sum().backward()
-    torch.testing.assert_close(device.weight.grad.cpu(), host.weight.grad, rtol=1e-4, atol=1e-4)
+    for ours, theirs in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad.cpu(), theirs.grad, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +99,11 @@ def test_custom_operator_with_a_device_kernel_runs():
     [
         (lambda: torch.eye(3, device="neuron").to_sparse(), "sparse COO"),
         (lambda: torch.eye(3).to_sparse().to("neuron"), "sparse COO"),
-        (lambda: torch.eye(3).to_sparse_csr().to("neuron"), "sparse compressed"),
+        (lambda: torch.eye(3).to_sparse_csr().to("neuron") @ torch.ones(3, 3, device="neuron"), "sparse compressed"),
+        (lambda: torch.quantize_per_tensor(torch.ones(3, device="neuron"), 0.1, 0, torch.qint8), "quantized"),
     ],
 )
-def test_sparse_tensors_are_refused_with_a_sentence(make, kind):
+def test_other_kinds_of_tensors_are_refused_with_a_sentence(make, kind):
     with pytest.raises(NotImplementedError, match=f"{kind} tensors are not supported on the neuron device"):
         make()
 

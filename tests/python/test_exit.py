@@ -15,11 +15,16 @@ import pytest
         "with torch.neuron.stream(s): x = torch.ones(9, device='neuron') * 2; e.record()",
         "x = torch.ones(9, device='neuron', requires_grad=True); y = (x * x).sum(); y.backward()",
         "x = torch.ones(9).pin_memory(); y = x.to('neuron', non_blocking=True)",
-        "import threading, time\n"
-        "def loop():\n"
+        "import threading\n"
+        "def idle():\n"
+        "    x = torch.ones(64, device='neuron') + 1\n"
+        "    begun.set(); threading.Event().wait()\n"
+        "begun = threading.Event(); threading.Thread(target=idle, daemon=True).start(); begun.wait()",
+        "import threading\n"
+        "def work():\n"
         "    x = torch.ones(64, device='neuron')\n"
-        "    while True: x = x + 1\n"
-        "threading.Thread(target=loop, daemon=True).start(); time.sleep(0.3)",
+        "    for _ in range(2000): x = x + 1\n"
+        "threading.Thread(target=work).start()",
         "import atexit; x = torch.ones(9, device='neuron'); atexit.register(lambda: print(x.sum().item()))",
         "g = torch.neuron.default_generators[0]; torch.neuron.memory._record_memory_history(); x = torch.ones(3).neuron()",
     ],
