@@ -106,7 +106,7 @@ class NeuronDeviceProperties:
 
 def get_device_properties(device: Any = None) -> NeuronDeviceProperties:
     index = _get_device_index(device, optional=True)
-    _, total = _C.memory_info(index)
+    total = _C.core_memory()
     driver = _C.driver_name()
     # One logical core of a Trn2 joins two physical ones.
     return NeuronDeviceProperties(f"NeuronCore ({driver})", total, 2, *get_device_capability(index), driver)

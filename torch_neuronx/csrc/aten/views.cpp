@@ -10,7 +10,6 @@
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/util/Exception.h>
 
 #include "torch_neuronx/csrc/aten/bridge.h"
 #include "torch_neuronx/csrc/aten/dispatcher.h"
@@ -82,10 +81,6 @@ at::Tensor& set_nothing(at::Tensor& self) {
 void record_stream(at::Tensor& self, c10::Stream stream) {
   c10::getDeviceAllocator(c10::DeviceType::PrivateUse1)->recordStream(self.storage().data_ptr(), stream);
 }
-
-struct SilentHandler final : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
 
 template <typename F>
 void add(const char* name, F* function) {

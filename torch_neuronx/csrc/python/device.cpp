@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "neuron/runtime/platform.h"
 #include "torch_neuronx/csrc/python/bindings.h"
 #include "torch_neuronx/csrc/register/device.h"
 
@@ -12,6 +13,8 @@ void bind_device(nanobind::module_& module) {
   module.def("device_count", [] { return static_cast<int>(device_count()); });
   module.def("current_device", [] { return static_cast<int>(current_device()); });
   module.def("driver_name", &driver_name);
+  // Bytes of one logical core, without beginning the use of the device.
+  module.def("core_memory", [] { return neuron::runtime::presented_core_memory(); });
   module.def("set_device", [](int index) { set_device(static_cast<c10::DeviceIndex>(index)); });
   module.def("use_device", [] { use_device(); });
   module.def("device_used", [] { return device_used(); });

@@ -102,6 +102,7 @@ struct NeuronAllocator final : c10::DeviceAllocator {
     stats.num_sync_all_streams = source.num_sync_all_streams;
     stats.num_device_alloc = source.num_device_alloc;
     stats.num_device_free = source.num_device_free;
+    stats.max_split_size = -1;
     return stats;
   }
   void resetAccumulatedStats(c10::DeviceIndex index) override {
