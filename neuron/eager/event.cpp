@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <vector>
 
 #include "neuron/base/error.h"
 #include "neuron/eager/settings.h"
@@ -18,6 +19,7 @@ class Event {
   std::mutex mutex;
   Stream* stream = nullptr;  // of the last recording
   uint64_t sequence = 0;     // its place in the stream's queue
+  std::vector<int> waiting;  // cores whose queues wait for it: to be woken, whichever core reaches it
   std::atomic<uint64_t> recordings{0}, reached{0};
   std::chrono::steady_clock::time_point time;
 };
@@ -29,12 +31,17 @@ class RecordTask final : public runtime::Task {
   RecordTask(std::shared_ptr<Event> event, uint64_t recording, int core)
       : event_(std::move(event)), recording_(recording), core_(core) {}
   void run() noexcept override {
+    std::vector<int> waiting;
     {
       std::lock_guard lock(event_->mutex);
       event_->time = std::chrono::steady_clock::now();
+      event_->reached.store(recording_, std::memory_order_release);
+      waiting.swap(event_->waiting);
     }
-    event_->reached.store(recording_, std::memory_order_release);
     runtime::notify_queues(core_);
+    for (int core : waiting) {
+      if (core != core_) runtime::notify_queues(core);
+    }
   }
 
  private:
@@ -74,6 +81,10 @@ void wait_event(Stream& stream, const std::shared_ptr<Event>& event) {
   if (recording == 0 || event->reached.load() >= recording) return;
   std::lock_guard lock(stream.mutex());
   stream.hand_over(FlushReason::EventQuery);
+  {
+    std::lock_guard event_lock(event->mutex);
+    event->waiting.push_back(stream.core());
+  }
   stream.queue().submit(std::make_unique<WaitTask>(event, recording));
 }
 
