@@ -1,0 +1,103 @@
+"""What has no kernel of ours runs on the CPU: correct, counted, warned about once, refused in strict mode."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+import torch_neuronx
+from torch_neuronx import _C
+
+# An operator that has no device kernel: spherical Bessel functions are not part of any model.
+def unusual(x: torch.Tensor) -> torch.Tensor:
+    return torch.special.spherical_bessel_j0(x)
+
+
+def test_value_count_and_bytes():
+    torch_neuronx.clear_op_tracking()
+    x = torch.rand(100)
+    assert torch.equal(unusual(x.to("neuron")).cpu(), unusual(x))
+    unusual(x.to("neuron"))
+    (name,) = torch_neuronx.get_fallback_ops()
+    assert name.startswith("aten::special_spherical_bessel_j0")
+    report = torch.neuron.fallback_report() if hasattr(torch.neuron, "fallback_report") else dict_of_counts()
+    assert report[name]["calls"] == 2
+    assert report[name]["bytes"] >= 2 * 2 * 400
+    torch_neuronx.clear_op_tracking()
+    assert torch_neuronx.get_fallback_ops() == []
+
+
+def dict_of_counts() -> dict[str, dict[str, int]]:
+    return {name: {"calls": calls, "bytes": moved} for name, calls, moved in _C.fallback_counts()}
+
+
+def test_warned_once_with_the_users_line():
+    x = torch.rand(3, device="cpu").to("neuron")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.special.airy_ai(x)
+        torch.special.airy_ai(x)
+    told = [w for w in caught if "airy" in str(w.message)]
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert "has no neuron kernel and runs on the CPU" in str(told[0].message)
+
+
+def test_strict_mode_refuses():
+    x = torch.rand(3).to("neuron")
+    before = _C.strict_mode() if hasattr(_C, "strict_mode") else False
+    _C.set_strict_mode(True)
+    try:
+        with pytest.raises(NotImplementedError, match="special_spherical_bessel_j0.*strict mode refuses"):
+            unusual(x)
+        assert (x + 1).shape == (3,)
+    finally:
+        _C.set_strict_mode(before)
+    unusual(x)
+
+
+def test_out_and_inplace_are_written_back():
+    x = torch.rand(5)
+    out = torch.empty(5, device="neuron")
+    torch.special.spherical_bessel_j0(x.to("neuron"), out=out)
+    assert torch.equal(out.cpu(), unusual(x))
+    y = x.to("neuron")
+    y.igamma_(torch.ones(5, device="neuron"))
+    assert torch.equal(y.cpu(), x.clone().igamma_(torch.ones(5)))
+
+
+def test_mutated_lists_are_written_back():
+    tensors = [torch.rand(3), torch.rand(2)]
+    device = [t.to("neuron") for t in tensors]
+    torch._foreach_lgamma_(tensors)
+    torch._foreach_lgamma_(device)
+    for a, b in zip(device, tensors, strict=True):
+        torch.testing.assert_close(a.cpu(), b)
+
+
+def test_generators_are_replaced_and_reproducible():
+    def draw() -> list[float]:
+        generator = torch.Generator("neuron").manual_seed(3)
+        return torch._standard_gamma(torch.full((4,), 2.0).to("neuron"), generator=generator).tolist()
+
+    assert draw() == draw()
+    torch.manual_seed(11)
+    first = torch._standard_gamma(torch.full((4,), 2.0).to("neuron")).tolist()
+    torch.manual_seed(11)
+    assert torch._standard_gamma(torch.full((4,), 2.0).to("neuron")).tolist() == first
+
+
+def test_backward_through_a_fallback():
+    x = torch.rand(4).to("neuron").requires_grad_()
+    torch.igammac(torch.full((4,), 1.5).to("neuron"), x).sum().backward()
+    y = x.detach().cpu().requires_grad_()
+    torch.igammac(torch.full((4,), 1.5), y).sum().backward()
+    torch.testing.assert_close(x.grad.cpu(), y.grad)
+
+
+def test_unusual_dtypes_fall_back():
+    x = torch.tensor([1, 2, 3], dtype=torch.uint16).to("neuron")
+    assert x.cpu().tolist() == [1, 2, 3]
+    z = torch.tensor([1 + 2j, 3 - 1j]).to("neuron")
+    assert torch.equal((z * z).cpu(), torch.tensor([1 + 2j, 3 - 1j]) ** 2)
