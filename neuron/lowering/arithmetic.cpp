@@ -206,6 +206,7 @@ std::span<const Rule> arithmetic_rules() {
       {"sub", subtract},
       {"sub_unscaled", subtract_unscaled},  // alpha is 1
       {"rsub", reverse_subtract},
+      {"rsub_unscaled", [](Context& c) { c.set_output(operand(c, 1) - operand(c, 0)); }},
       {"mul", multiply},
       {"div", divide},
       {"floor_divide", floor_divide_rule},

@@ -58,30 +58,6 @@ void binary_cross_entropy_backward(Context& c) {
   c.set_output(slope * operand(c, 3 + has_weight));
 }
 
-// nll_loss(log probability of the target, target, weight of the target?, ignore_index): 0 where ignored.
-// Outputs the loss and, where asked, the weight it counts with. Attribute: has weight.
-void negative_log_likelihood(Context& c) {
-  bool has_weight = c.attribute(0) != 0;
-  Expression log_probability = operand(c, 0);
-  Expression target{c, c.input(1, DType::Int64)}, ignored{c, c.input(2 + has_weight, DType::Int64)};
-  Expression weight = has_weight ? operand(c, 2) : log_probability.same(1.0);
-  Expression counted = select(target == ignored, 0.0, weight);
-  c.set_output(0, select(target == ignored, 0.0, -log_probability * counted));
-  if (c.output_count() > 1) c.set_exact_output(1, counted);
-}
-// nll_loss_backward(grad_output, target, weight of the class?, total weight, class index, ignore_index) over
-// (batch, class): -grad * weight at the target. Attributes: has weight, divide by the total weight.
-void negative_log_likelihood_backward(Context& c) {
-  bool has_weight = c.attribute(0) != 0;
-  Expression gradient = -operand(c, 0);
-  Expression target{c, c.input(1, DType::Int64)};
-  if (has_weight) gradient = gradient * operand(c, 2);
-  if (c.attribute(1) != 0) gradient = gradient / operand(c, 2 + has_weight);
-  Expression position{c, c.input(3 + has_weight, DType::Int64)}, ignored{c, c.input(4 + has_weight, DType::Int64)};
-  Expression hit = (target == position) & (target != ignored);
-  c.set_output(select(hit, gradient, 0.0));
-}
-
 }  // namespace
 
 std::span<const Rule> loss_rules() {
@@ -94,8 +70,6 @@ std::span<const Rule> loss_rules() {
       {"huber_loss_backward", huber_backward},
       {"binary_cross_entropy", binary_cross_entropy},
       {"binary_cross_entropy_backward", binary_cross_entropy_backward},
-      {"nll_loss", negative_log_likelihood},
-      {"nll_loss_backward", negative_log_likelihood_backward},
   };
   return rules;
 }

@@ -77,6 +77,22 @@ void rms_norm_backward(Context& c) {
 // rms_norm_weight_gradient(grad_output, input, rstd), over the rows.
 void rms_norm_weight_gradient(Context& c) { c.set_output(row_sum(c, operand(c, 0) * (operand(c, 1) * operand(c, 2)))); }
 
+// mean_rstd(input, eps, count) -> (mean, rstd): the statistics of a row alone.
+void mean_rstd(Context& c) {
+  Expression x = operand(c, 0);
+  Expression mean = row_mean(c, x, 2);
+  Expression centered = x - spread(c, mean);
+  Expression variance = row_mean(c, centered * centered, 2);
+  c.set_exact_output(0, mean);
+  c.set_exact_output(1, reciprocal_root(variance + Expression{c, c.reduced_like_scalar(1, variance)}));
+}
+// running_average(average, value, momentum).
+void running_average(Context& c) {
+  Expression momentum = number(c, 2, DType::Float64);
+  Expression share = momentum.convert(c.compute()), rest = (1.0 - momentum).convert(c.compute());
+  c.set_output(share * operand(c, 1) + rest * operand(c, 0));
+}
+
 // inverse_standard_deviation(variance, eps).
 void inverse_standard_deviation(Context& c) {
   Expression variance = operand(c, 0);
@@ -124,6 +140,8 @@ std::span<const Rule> normalization_rules() {
       {"_fused_rms_norm", rms_norm, normalize},
       {"_fused_rms_norm_backward", rms_norm_backward, normalize},
       {"rms_norm_weight_gradient", rms_norm_weight_gradient, reduce},
+      {"mean_rstd", mean_rstd, normalize},
+      {"running_average", running_average},
       {"inverse_standard_deviation", inverse_standard_deviation},
       {"variance_of_sum", variance_of_sum},
       {"normalize_affine", normalize_affine},

@@ -1,0 +1,90 @@
+// Kernels "random_permutation" and "multinomial". Scalars: seed, offset (docs/numerics.md).
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "neuron/base/error.h"
+#include "neuron/base/float_formats.h"
+#include "neuron/kernels/kernel.h"
+#include "neuron/kernels/philox.h"
+
+namespace neuron::kernels {
+namespace {
+
+char* element(const TensorView& view, int64_t offset) {
+  return view.as<char>() + offset * static_cast<int64_t>(dtype_size(view.dtype));
+}
+
+// outputs: a vector of n; receives 0 … n-1 in the order of 64 random bits each (equal ones in order of position).
+void run_permutation(const Call& call) {
+  const TensorView& out = call.outputs[0];
+  const auto seed = static_cast<uint64_t>(call.scalars[0].as_int()),
+             offset = static_cast<uint64_t>(call.scalars[1].as_int());
+  std::vector<std::pair<uint64_t, int64_t>> order;
+  order.reserve(static_cast<size_t>(out.numel()));
+  for (int64_t i = 0; i < out.numel(); ++i) order.emplace_back(philox64(seed, offset + static_cast<uint64_t>(i)), i);
+  std::sort(order.begin(), order.end());
+  for (int64_t i = 0; i < out.numel(); ++i)
+    store_from_int(out.dtype, order[static_cast<size_t>(i)].second, element(out, i * out.strides[0]));
+}
+
+// The weights of a row as doubles, checked: CPU's texts.
+std::vector<double> checked_weights(const TensorView& weights, int64_t row) {
+  std::vector<double> values(static_cast<size_t>(weights.sizes[1]));
+  double sum = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = load_as_double(
+        weights.dtype, element(weights, row * weights.strides[0] + static_cast<int64_t>(i) * weights.strides[1]));
+    if (!std::isfinite(values[i]) || values[i] < 0)
+      fail(ErrorKind::Runtime, "probability tensor contains either `inf`, `nan` or element < 0");
+    sum += values[i];
+  }
+  if (!(sum > 0)) fail(ErrorKind::Runtime, "invalid multinomial distribution (sum of probabilities <= 0)");
+  return values;
+}
+
+// outputs: (rows, samples) int64; inputs: weights (rows, categories); attributes: with replacement.
+// With replacement: the cumulative weights are searched for a uniform number each. Without: the categories with the
+// smallest exponential variates of rate weight, in their order.
+void run_multinomial(const Call& call) {
+  const TensorView &out = call.outputs[0], &weights = call.inputs[0];
+  const auto seed = static_cast<uint64_t>(call.scalars[0].as_int());
+  auto counter = static_cast<uint64_t>(call.scalars[1].as_int());
+  const int64_t rows = out.sizes[0], samples = out.sizes[1], categories = weights.sizes[1];
+  for (int64_t row = 0; row < rows; ++row) checked_weights(weights, row);
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<double> values = checked_weights(weights, row);
+    auto give = [&](int64_t sample, int64_t category) {
+      *reinterpret_cast<int64_t*>(element(out, row * out.strides[0] + sample * out.strides[1])) = category;
+    };
+    if (call.attributes[0] != 0) {
+      for (size_t i = 1; i < values.size(); ++i) values[i] += values[i - 1];
+      for (int64_t s = 0; s < samples; ++s) {
+        const double point = philox_uniform(seed, counter++) * values.back();
+        auto found = std::upper_bound(values.begin(), values.end(), point);
+        // Rounding can carry the point to the end: the last category with a weight.
+        if (found == values.end()) found = std::lower_bound(values.begin(), values.end(), values.back());
+        give(s, found - values.begin());
+      }
+    } else {
+      std::vector<std::pair<double, int64_t>> order;
+      for (int64_t i = 0; i < categories; ++i) {
+        const double variate = -std::log(1 - philox_uniform(seed, counter++));
+        order.emplace_back(variate / values[static_cast<size_t>(i)], i);
+      }
+      // 0 / 0 is no order: a category without weight comes last.
+      for (auto& [time, i] : order)
+        if (values[static_cast<size_t>(i)] == 0) time = HUGE_VAL;
+      std::partial_sort(order.begin(), order.begin() + samples, order.end());
+      for (int64_t s = 0; s < samples; ++s) give(s, order[static_cast<size_t>(s)].second);
+    }
+  }
+}
+
+const KernelRegistration registrations[] = {
+    KernelRegistration({.name = "random_permutation", .run = run_permutation}),
+    KernelRegistration({.name = "multinomial", .run = run_multinomial, .may_raise = true}),
+};
+
+}  // namespace
+}  // namespace neuron::kernels
