@@ -1,5 +1,4 @@
-// Activations whose wrapper does more than one pointwise rule on whole tensors: glu halves its input, log_sigmoid keeps
-// no buffer.
+// Gated linear units: the two halves of a tensor are the operands of one pointwise rule.
 #include <c10/core/WrapDimMinimal.h>
 
 #include "torch_neuronx/csrc/aten/registration.h"
@@ -44,35 +43,10 @@ void glu_backward(Arguments& arguments) {
   arguments.give(out);
 }
 
-// log_sigmoid_forward(self) -> (output, buffer): the gradient computes from the input, so the buffer is empty, as on
-// CUDA.
-void log_sigmoid(Arguments& arguments) {
-  static const lowering::Operator& op = operator_named("log_sigmoid_forward");
-  const at::Tensor& self = arguments.tensor(0);
-  if (!self.is_floating_point()) decline();
-  require_row_dtype(self);
-  at::Tensor out = empty_like(self);
-  record_elementwise(op, dtype_of(self), out, {Input(self)});
-  arguments.give(out);
-  arguments.give(empty({0}, self.scalar_type(), self.device()));
-}
-// log_sigmoid_backward(grad_output, self, buffer).
-void log_sigmoid_backward(Arguments& arguments) {
-  static const lowering::Operator& op = operator_named("log_sigmoid_backward");
-  const at::Tensor& self = arguments.tensor(1);
-  if (!self.is_floating_point()) decline();
-  require_row_dtype(self);
-  at::Tensor out = empty_like(self);
-  record_elementwise(op, dtype_of(self), out, {Input(arguments.tensor(0)), Input(self)});
-  arguments.give(out);
-}
-
 const Registration registrations[] = {
     {"glu", glu},
     {"glu.out", glu},
     {"glu_backward", glu_backward},
-    {"log_sigmoid_forward", log_sigmoid},
-    {"log_sigmoid_backward", log_sigmoid_backward},
 };
 
 }  // namespace

@@ -1,0 +1,147 @@
+"""Optimizer steps and gradient scaling: equal to the CPU's after several steps, without a fallback and without a wait."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+import torch_neuronx.testing
+from reference import DEVICE
+
+pytestmark = pytest.mark.host
+
+CASES: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+    "sgd": (torch.optim.SGD, {"lr": 0.1}),
+    "sgd_momentum": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True}),
+    "sgd_dampened": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "maximize": True}),
+    "adam": (torch.optim.Adam, {"lr": 0.01, "weight_decay": 0.1}),
+    "adam_amsgrad": (torch.optim.Adam, {"lr": 0.01, "amsgrad": True}),
+    "adamw": (torch.optim.AdamW, {"lr": 0.01}),
+    "adamw_maximize": (torch.optim.AdamW, {"lr": 0.01, "maximize": True, "betas": (0.4, 0.9)}),
+    "adagrad": (torch.optim.Adagrad, {"lr": 0.1, "lr_decay": 0.01, "weight_decay": 0.1}),
+}
+
+
+def model() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+
+
+def train(module: torch.nn.Module, optimizer: torch.optim.Optimizer, device: str) -> None:
+    for step in range(4):
+        generator = torch.Generator().manual_seed(step)
+        for parameter in module.parameters():
+            parameter.grad = torch.randn(parameter.shape, generator=generator).to(device, parameter.dtype)
+        optimizer.step()
+
+
+@pytest.mark.parametrize("mode", ["fused", "foreach", "loop"])
+@pytest.mark.parametrize("name", CASES)
+def test_steps_equal_cpu(name: str, mode: str) -> None:
+    kind, options = CASES[name]
+    flags = {"fused": {"fused": True}, "foreach": {"foreach": True}, "loop": {"foreach": False, "fused": False}}[mode]
+    host = model().double()
+    device = copy.deepcopy(host).float().to(DEVICE)
+    train(host, kind(host.parameters(), **options), "cpu")
+    with torch_neuronx.testing.no_fallback():
+        train(device, kind(device.parameters(), **options, **flags), DEVICE)
+    for a, b in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(a.detach().cpu().double(), b.detach(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["sgd_momentum", "adamw", "adagrad"])
+def test_fused_in_bfloat16_keeps_close_to_cpu(name: str) -> None:
+    kind, options = CASES[name]
+    host = model().bfloat16()
+    device = copy.deepcopy(host).to(DEVICE)
+    train(host, kind(host.parameters(), **options, fused=True), "cpu")
+    train(device, kind(device.parameters(), **options, fused=True), DEVICE)
+    for a, b in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(a.detach().cpu().float(), b.detach().float(), rtol=2e-2, atol=1e-2)
+
+
+def test_learning_rate_as_a_tensor() -> None:
+    host, rate = model(), torch.tensor(0.01)
+    device = copy.deepcopy(host).to(DEVICE)
+    train(host, torch.optim.AdamW(host.parameters(), lr=0.01, fused=True), "cpu")
+    train(device, torch.optim.AdamW(device.parameters(), lr=rate.to(DEVICE), fused=True), DEVICE)
+    for a, b in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(a.detach().cpu(), b.detach(), rtol=2e-5, atol=2e-6)
+
+
+def test_gradient_scaler_skips_and_grows() -> None:
+    scaler = torch.amp.GradScaler(DEVICE, init_scale=8.0, growth_interval=2)
+    weight = torch.nn.Parameter(torch.ones(4, device=DEVICE))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    scales = []
+    for gradient in (1.0, float("inf"), 1.0, 1.0):
+        optimizer.zero_grad()
+        loss = (weight * gradient).sum()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    assert scales == [8.0, 4.0, 4.0, 8.0]
+    assert weight.tolist() == [-0.5] * 4
+
+
+def test_unscale_finds_each_non_finite_value() -> None:
+    for value in (float("inf"), float("-inf"), float("nan")):
+        gradients = [torch.ones(3, 4, device=DEVICE), torch.ones(5, device=DEVICE)]
+        gradients[1][2] = value
+        found, inverse = torch.zeros(1, device=DEVICE), torch.full((1,), 0.5, device=DEVICE)
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, inverse)
+        assert found.item() == 1
+        assert gradients[0].tolist() == [[0.5] * 4] * 3
+    gradients = [torch.ones(2, device=DEVICE)]
+    found = torch.zeros(1, device=DEVICE)
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, inverse)
+    assert found.item() == 0
+
+
+FOREACH = {
+    "add": lambda x, y: torch._foreach_add(x, y),
+    "add_alpha": lambda x, y: torch._foreach_add(x, y, alpha=2),
+    "add_scalar": lambda x, y: torch._foreach_add(x, 1.5),
+    "add_scalars": lambda x, y: torch._foreach_add(x, [1.5, 2.5, 3.5]),
+    "sub": lambda x, y: torch._foreach_sub(x, y),
+    "mul": lambda x, y: torch._foreach_mul(x, y),
+    "mul_scalar": lambda x, y: torch._foreach_mul(x, 3),
+    "div": lambda x, y: torch._foreach_div(x, y),
+    "addcmul": lambda x, y: torch._foreach_addcmul(x, y, y, 0.5),
+    "addcdiv": lambda x, y: torch._foreach_addcdiv(x, y, y, 0.5),
+    "lerp": lambda x, y: torch._foreach_lerp(x, y, 0.25),
+    "sqrt": lambda x, y: torch._foreach_sqrt(torch._foreach_abs(x)),
+    "neg": lambda x, y: torch._foreach_neg(x),
+    "reciprocal": lambda x, y: torch._foreach_reciprocal(x),
+    "sign": lambda x, y: torch._foreach_sign(x),
+    "maximum": lambda x, y: torch._foreach_maximum(x, y),
+    "clamp_max": lambda x, y: torch._foreach_clamp_max(x, 0.5),
+    "pow": lambda x, y: torch._foreach_pow(torch._foreach_abs(x), 1.5),
+    "norm": lambda x, y: torch._foreach_norm(x),
+}
+
+
+@pytest.mark.parametrize("name", FOREACH)
+def test_foreach(name: str) -> None:
+    generator = torch.Generator().manual_seed(9)
+    xs = [torch.randn(shape, generator=generator) for shape in ((3, 4), (7,), ())]
+    ys = [torch.randn(shape, generator=generator) for shape in ((3, 4), (7,), ())]
+    with torch_neuronx.testing.no_fallback():
+        actual = FOREACH[name]([x.to(DEVICE) for x in xs], [y.to(DEVICE) for y in ys])
+    for a, e in zip(actual, FOREACH[name](xs, ys), strict=True):
+        torch.testing.assert_close(a.cpu(), e)
+
+
+def test_foreach_in_place() -> None:
+    xs = [torch.ones(3, device=DEVICE), torch.full((2, 2), 2.0, device=DEVICE)]
+    with torch_neuronx.testing.no_fallback():
+        torch._foreach_mul_(xs, 2)
+        torch._foreach_add_(xs, xs)
+        torch._foreach_copy_(xs, [x / 2 for x in xs])
+        torch._foreach_zero_([xs[0]])
+    assert xs[0].tolist() == [0, 0, 0]
+    assert xs[1].tolist() == [[4, 4], [4, 4]]

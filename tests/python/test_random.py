@@ -1,0 +1,164 @@
+"""Random numbers: reproducible by seed, independent of what surrounds them, distributed as they should be."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import torch_neuronx.testing
+from reference import DEVICE
+
+pytestmark = pytest.mark.host
+
+
+def philox(seed: int, counter: int) -> tuple[int, int]:
+    """Words 0 and 1 of Philox4x32-10."""
+    mask = 0xFFFFFFFF
+    c = [counter & mask, counter >> 32, 0, 0]
+    k0, k1 = seed & mask, seed >> 32
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(p1 >> 32) ^ c[1] ^ k0, p1 & mask, (p0 >> 32) ^ c[3] ^ k1, p0 & mask]
+        k0, k1 = (k0 + 0x9E3779B9) & mask, (k1 + 0xBB67AE85) & mask
+    return c[0], c[1]
+
+
+def test_uniform_is_the_documented_sequence() -> None:
+    generator = torch.Generator(DEVICE).manual_seed(1234)
+    with torch_neuronx.testing.no_fallback():
+        x = torch.rand(3, 5, device=DEVICE, generator=generator)
+        y = torch.rand(4, device=DEVICE, generator=generator)
+    expected = [(philox(1234, i)[0] >> 8) * 2.0**-24 for i in range(20)]
+    assert x.flatten().tolist() == expected[:15]
+    assert y.tolist() == expected[16:20]  # offsets advance by multiples of four
+
+
+def test_seed_repeats_and_states_restore() -> None:
+    torch.manual_seed(7)
+    first = torch.randn(100, device=DEVICE)
+    state = torch.neuron.get_rng_state()
+    second = torch.randn(100, device=DEVICE)
+    torch.neuron.set_rng_state(state)
+    assert torch.equal(torch.randn(100, device=DEVICE).cpu(), second.cpu())
+    torch.manual_seed(7)
+    assert torch.equal(torch.randn(100, device=DEVICE).cpu(), first.cpu())
+    assert not torch.equal(first.cpu(), second.cpu())
+
+
+def test_values_do_not_depend_on_layout_or_fusion() -> None:
+    torch.manual_seed(3)
+    plain = torch.empty(6, 7, device=DEVICE).uniform_()
+    torch.manual_seed(3)
+    transposed = torch.empty(7, 6, device=DEVICE).t().uniform_()
+    assert torch.equal(plain.cpu(), transposed.cpu())
+    torch.manual_seed(3)
+    fused = torch.empty(6, 7, device=DEVICE).uniform_() * 2 + 1
+    assert torch.equal(fused.cpu(), plain.cpu() * 2 + 1)
+
+
+N = 40000
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_moments(dtype: torch.dtype) -> None:
+    torch.manual_seed(1)
+
+    def moments(x: torch.Tensor) -> tuple[float, float]:
+        wide = x.cpu().double()
+        return wide.mean().item(), wide.std().item()
+
+    with torch_neuronx.testing.no_fallback():
+        empty = torch.empty(N, dtype=dtype, device=DEVICE)
+        x = empty.uniform_(-1, 3).clone()
+        assert moments(x) == pytest.approx((1, 4 / 12**0.5), abs=0.05)
+        assert x.min().item() >= -1 and (x.max().item() < 3 or dtype in (torch.bfloat16, torch.float16))
+        assert empty.clone().uniform_().max().item() < 1
+        assert moments(empty.normal_(2, 3)) == pytest.approx((2, 3), abs=0.06)
+        assert moments(empty.exponential_(2)) == pytest.approx((0.5, 0.5), abs=0.03)
+        assert empty.exponential_().min().item() > 0
+        assert moments(empty.bernoulli_(0.3))[0] == pytest.approx(0.3, abs=0.02)
+        assert moments(empty.geometric_(0.5))[0] == pytest.approx(2, abs=0.05)
+        assert empty.cauchy_(1, 2).median().item() == pytest.approx(1, abs=0.1) if dtype == torch.float32 else True
+        assert moments(empty.log_normal_(0, 0.25))[0] == pytest.approx(1.0317, abs=0.02)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8, torch.float32], ids=str)
+def test_integers(dtype: torch.dtype) -> None:
+    torch.manual_seed(2)
+    with torch_neuronx.testing.no_fallback():
+        x = torch.randint(3, 9, (N,), dtype=dtype, device=DEVICE).cpu()
+    assert x.dtype == dtype
+    counts = torch.bincount(x.long(), minlength=9)
+    assert counts[:3].sum() == 0 and (counts[3:9].double() / N - 1 / 6).abs().max() < 0.01
+    with torch_neuronx.testing.no_fallback():
+        full = torch.empty(N, dtype=dtype, device=DEVICE).random_().cpu()
+    assert full.min() >= 0
+    if dtype == torch.uint8:
+        assert full.max() == 255
+
+
+def test_wide_ranges() -> None:
+    x = torch.empty(1000, dtype=torch.int64, device=DEVICE).random_(-(2**62), 2**62).cpu()
+    assert x.min() < -(2**60) and x.max() > 2**60
+
+
+def test_errors_are_cpus() -> None:
+    x = torch.empty(3, device=DEVICE)
+    for call in (
+        lambda t: t.normal_(0, -1),
+        lambda t: t.uniform_(2, 1),
+        lambda t: t.exponential_(-1),
+        lambda t: t.bernoulli_(1.5),
+        lambda t: t.geometric_(0),
+        lambda t: t.random_(5, 3),
+        lambda t: t.cauchy_(0, -1),
+        lambda t: t.to(torch.uint8).random_(0, 300),
+    ):
+        with pytest.raises(RuntimeError) as expected:
+            call(torch.empty(3))
+        with pytest.raises(RuntimeError) as actual:
+            call(x)
+        assert str(actual.value).split("\n")[0] == str(expected.value).split("\n")[0]
+    with pytest.raises(RuntimeError, match="Expected a 'neuron' device type for generator but found 'cpu'"):
+        x.normal_(generator=torch.Generator())
+
+
+def test_dropout() -> None:
+    torch.manual_seed(4)
+    x = torch.full((200, 100), 3.0, device=DEVICE, requires_grad=True)
+    with torch_neuronx.testing.no_fallback():
+        y = F.dropout(x, 0.25)
+        y.sum().backward()
+    kept = y.detach().cpu() != 0
+    assert kept.double().mean().item() == pytest.approx(0.75, abs=0.02)
+    assert torch.allclose(y.detach().cpu()[kept], torch.tensor(4.0))
+    assert torch.equal(x.grad.cpu() != 0, kept)
+    assert torch.allclose(x.grad.cpu()[kept], torch.tensor(1 / 0.75))
+    assert torch.equal(F.dropout(x, 0.5, training=False).cpu(), x.cpu())
+    assert F.dropout(x, 1.0).abs().sum().item() == 0
+
+
+def test_permutation() -> None:
+    torch.manual_seed(5)
+    with torch_neuronx.testing.no_fallback():
+        p = torch.randperm(1000, device=DEVICE)
+    assert torch.equal(p.cpu().sort().values, torch.arange(1000))
+    assert not torch.equal(p.cpu(), torch.arange(1000))
+    assert torch.randperm(0, device=DEVICE).shape == (0,)
+
+
+def test_multinomial() -> None:
+    torch.manual_seed(6)
+    weights = torch.tensor([[1.0, 2, 0, 5], [0, 0, 3, 1]])
+    with torch_neuronx.testing.no_fallback():
+        x = torch.multinomial(weights.to(DEVICE), 20000, replacement=True).cpu()
+        y = torch.multinomial(weights.to(DEVICE), 2).cpu()
+    for row in range(2):
+        frequencies = torch.bincount(x[row], minlength=4).double() / 20000
+        torch.testing.assert_close(frequencies, (weights[row] / weights[row].sum()).double(), atol=0.015, rtol=0)
+    assert set(y[1].tolist()) == {2, 3} and 2 not in y[0].tolist()
+    with pytest.raises(RuntimeError, match="cannot sample n_sample > prob_dist"):
+        torch.multinomial(weights.to(DEVICE), 5)
+    with pytest.raises(RuntimeError, match="probability tensor contains either"):
+        torch.multinomial(-weights.to(DEVICE), 1).cpu()
