@@ -151,5 +151,40 @@ TEST(Normalization, RootMeanSquareAndItsGradient) {
   }
 }
 
+TEST(Normalization, PiecesOfBatchNorm) {
+  Operand x(f64, {1, 3, 2, 6}, {2, 2});
+  auto statistics = run("mean_rstd", f64, {f64, f64}, {x, 0.0, 2}, {}, 1);
+  expect_values(values(statistics[0]), {2, 4});
+  expect_values(values(statistics[1]), {1, 0.5});
+  Operand mean(f64, {2, 2, 4, 4}, {2, 2}), rstd(f64, {1, 1, 0.5, 0.5}, {2, 2});
+  expect_values(values(run("normalize_affine", f64, {f64}, {x, mean, rstd, 3.0, 1.0}, {1, 1})[0]), {-2, 4, -2, 4});
+  expect_values(row("centered_square_sum", f64, {x, mean}), {2, 8});
+  auto sums = run("normalized_gradient_sums", f64, {f64, f64}, {{f64, {1, 2, 3, 4}, {2, 2}}, x, mean, rstd}, {}, 1);
+  expect_values(values(sums[0]), {3, 7});
+  expect_values(values(sums[1]), {1, 1});
+  expect_values(evaluate("running_average", f32, {{f32, {10}}, {f32, {20}}, 0.25}), {12.5});
+  expect_values(evaluate("variance_of_sum", f64, {{f64, {6}}, 4, 1.0}), {2});
+}
+
+TEST(Normalization, GradientWithStatisticsOfTheInputSumsToZero) {
+  std::vector<double> x = {1, 3, 2, 6, 4, 0}, g = {1, -2, 0.5, 3, -1, 2};
+  auto statistics = run("mean_rstd", f64, {f64, f64}, {{f64, x, {1, 6}}, 0.0, 6}, {}, 1);
+  double mean = values(statistics[0])[0], rstd = values(statistics[1])[0], sum = 0, product = 0;
+  for (int i = 0; i < 6; ++i) {
+    sum += g[i];
+    product += g[i] * (x[i] - mean) * rstd;
+  }
+  std::vector<double> actual =
+      evaluate("normalize_backward", f64, {{f64, g}, {f64, x}, mean, rstd, sum, product, 6, 2.0}, {1});
+  double total = 0, along = 0;
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_NEAR(actual[i], 2 * rstd * (g[i] - sum / 6 - (x[i] - mean) * rstd * product / 6), 1e-14);
+    total += actual[i];
+    along += actual[i] * x[i];
+  }
+  EXPECT_NEAR(total, 0, 1e-13);
+  EXPECT_NEAR(along, 0, 1e-12);
+}
+
 }  // namespace
 }  // namespace neuron::lowering::testing

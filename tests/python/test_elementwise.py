@@ -13,8 +13,6 @@ import torch.nn.functional as F
 import torch_neuronx.testing
 from reference import DEVICE, FLOATS, check, check_gradients
 
-pytestmark = pytest.mark.host
-
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 

@@ -9,8 +9,6 @@ import torch.nn.functional as F
 import torch_neuronx.testing
 from reference import DEVICE, FLOATS, check, check_gradients
 
-pytestmark = pytest.mark.host
-
 
 def values(dtype: torch.dtype, shape: tuple[int, ...], seed: int = 1) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)

@@ -11,8 +11,6 @@ import torch
 import torch_neuronx.testing
 from reference import DEVICE
 
-pytestmark = pytest.mark.host
-
 CASES: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "sgd": (torch.optim.SGD, {"lr": 0.1}),
     "sgd_momentum": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True}),

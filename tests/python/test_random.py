@@ -9,8 +9,6 @@ import torch.nn.functional as F
 import torch_neuronx.testing
 from reference import DEVICE
 
-pytestmark = pytest.mark.host
-
 
 def philox(seed: int, counter: int) -> tuple[int, int]:
     """Words 0 and 1 of Philox4x32-10."""

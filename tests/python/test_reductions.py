@@ -12,8 +12,6 @@ import torch
 import torch_neuronx.testing
 from reference import DEVICE, FLOATS, check, check_gradients
 
-pytestmark = pytest.mark.host
-
 DIMS: tuple[Any, ...] = (0, 1, 2, -1, (0, 1), (1, 2), (0, 2), (0, 1, 2), None)
 
 

@@ -10,8 +10,6 @@ import torch
 import torch_neuronx.testing
 from reference import DEVICE, FLOATS, check, check_gradients
 
-pytestmark = pytest.mark.host
-
 
 def values(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
     return (torch.randn(shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64) * 3).to(dtype)

@@ -230,9 +230,10 @@ void normal_tensors(Arguments& arguments) {
   normal_of(arguments, Input(arguments.tensor(0)), Input(arguments.tensor(1)));
 }
 
-at::Tensor mask_like(const at::Tensor& input) {
-  if (!input.is_non_overlapping_and_dense()) return empty(input.sizes(), at::ScalarType::Bool, input.device());
-  return empty_strided(input.sizes(), input.strides(), at::ScalarType::Bool, input.device());
+// Sizes of the tensor, and its strides where they are dense.
+at::Tensor dense_like(const at::Tensor& input, at::ScalarType type) {
+  if (!input.is_non_overlapping_and_dense()) return empty(input.sizes(), type, input.device());
+  return empty_strided(input.sizes(), input.strides(), type, input.device());
 }
 
 // native_dropout(input, p, train?) -> (output, mask).
@@ -242,7 +243,7 @@ void dropout(Arguments& arguments) {
   const double p = arguments.real(1);
   if (!input.is_floating_point()) decline();
   require_row_dtype(input);
-  at::Tensor output = empty_like(input), mask = mask_like(input);
+  at::Tensor output = dense_like(input, input.scalar_type()), mask = dense_like(input, at::ScalarType::Bool);
   if (!arguments.absent(2) && !arguments.boolean(2)) {
     record_copy(output, input);
     record_fill(mask, true);
