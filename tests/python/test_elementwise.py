@@ -68,7 +68,7 @@ UNARY: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], float, float, flo
     "relu": (F.relu, -3, 3, 0),
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.1), -3, 3, 1),
     "gelu": (F.gelu, -3, 3, 2),
-    "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), -3, 3, 2),
+    "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), -3, 3, 4),
     "silu": (F.silu, -3, 3, 3),
     "mish": (F.mish, -3, 3, 4),
     "elu": (lambda x: F.elu(x, 1.5), -3, 3, 3),
@@ -109,7 +109,7 @@ def test_unary(name: str, dtype: torch.dtype) -> None:
         check(function, [x], max(tolerance, 1), scale)
 
 
-@pytest.mark.parametrize("name", [n for n in UNARY if n not in ("neg", "sign", "floor", "ceil", "trunc", "round", "nan_to_num")])
+@pytest.mark.parametrize("name", [n for n in UNARY if n not in ("digamma", "neg", "sign", "floor", "ceil", "trunc", "round", "nan_to_num")])
 def test_unary_gradient(name: str) -> None:
     function, low, high, _ = UNARY[name]
     with torch_neuronx.testing.no_fallback():

@@ -51,14 +51,14 @@ def test_steps_equal_cpu(name: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sgd_momentum", "adamw", "adagrad"])
-def test_fused_in_bfloat16_keeps_close_to_cpu(name: str) -> None:
+def test_fused_in_bfloat16_keeps_close_to_float64(name: str) -> None:
     kind, options = CASES[name]
-    host = model().bfloat16()
-    device = copy.deepcopy(host).to(DEVICE)
-    train(host, kind(host.parameters(), **options, fused=True), "cpu")
+    host = model().bfloat16().double()
+    device = copy.deepcopy(host).bfloat16().to(DEVICE)
+    train(host, kind(host.parameters(), **options), "cpu")
     train(device, kind(device.parameters(), **options, fused=True), DEVICE)
     for a, b in zip(device.parameters(), host.parameters(), strict=True):
-        torch.testing.assert_close(a.detach().cpu().float(), b.detach().float(), rtol=2e-2, atol=1e-2)
+        torch.testing.assert_close(a.detach().cpu().float(), b.detach().float(), rtol=2e-2, atol=3e-2)
 
 
 def test_learning_rate_as_a_tensor() -> None:

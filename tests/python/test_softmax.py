@@ -10,6 +10,9 @@ import torch
 import torch_neuronx.testing
 from reference import DEVICE, FLOATS, check, check_gradients
 
+# The exponential's argument, up to 25 here, is rounded before it: half a unit of it is so many of the result.
+EPSILONS = 20
+
 
 def values(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
     return (torch.randn(shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64) * 3).to(dtype)
@@ -20,8 +23,8 @@ def values(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
 @pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
 def test_values(function, dim: int, dtype: torch.dtype) -> None:  # type: ignore[no-untyped-def]
     with torch_neuronx.testing.no_fallback():
-        check(lambda x: function(x, dim), [values(dtype, (4, 7, 33))], 8, 0.0 if function is torch.softmax else 1.0)
-        check(lambda x: function(x, -1), [values(dtype, (2, 5000))], 8, 0.0 if function is torch.softmax else 1.0)
+        check(lambda x: function(x, dim), [values(dtype, (4, 7, 33))], EPSILONS, 0.0 if function is torch.softmax else 1.0)
+        check(lambda x: function(x, -1), [values(dtype, (2, 5000))], EPSILONS, 0.0 if function is torch.softmax else 1.0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -182,7 +182,7 @@ void check_bound(int64_t value, const char* name, at::ScalarType type) {
                        : c10::isFloatingType(type)  ? std::numeric_limits<double>::infinity()
                                                     : static_cast<double>(largest_random(type));
   TORCH_CHECK(static_cast<double>(value) >= lowest_random(type) && static_cast<double>(value) <= upper, name,
-              " is out of bounds for ", c10::toString(type));
+              " is out of bounds for ", c10::scalarTypeToTypeMeta(type).name());
 }
 
 void random(Arguments& arguments) {

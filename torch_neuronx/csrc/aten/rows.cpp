@@ -76,6 +76,8 @@ at::Tensor alias(const at::Tensor& tensor, at::IntArrayRef sizes, at::IntArrayRe
 }
 
 at::Tensor mergeable(const at::Tensor& tensor, uint64_t mask) {
+  // Where there is no element, strides say nothing; zeros always merge.
+  if (tensor.numel() == 0) return alias(tensor, tensor.sizes(), at::DimVector(static_cast<size_t>(tensor.dim()), 0));
   return merges(tensor, mask) ? tensor : contiguous(tensor);
 }
 
