@@ -76,8 +76,16 @@ at::Tensor alias(const at::Tensor& tensor, at::IntArrayRef sizes, at::IntArrayRe
 }
 
 at::Tensor mergeable(const at::Tensor& tensor, uint64_t mask) {
-  // Where there is no element, strides say nothing; zeros always merge.
-  if (tensor.numel() == 0) return alias(tensor, tensor.sizes(), at::DimVector(static_cast<size_t>(tensor.dim()), 0));
+  if (tensor.numel() == 0) {
+    // Row-major with the sizes as they are (torch counts 0 as 1 there): these merge.
+    at::DimVector strides(static_cast<size_t>(tensor.dim()));
+    int64_t stride = 1;
+    for (size_t d = strides.size(); d-- > 0;) {
+      strides[d] = stride;
+      stride *= tensor.sizes()[d];
+    }
+    return alias(tensor, tensor.sizes(), strides);
+  }
   return merges(tensor, mask) ? tensor : contiguous(tensor);
 }
 
