@@ -85,6 +85,16 @@ def test_the_result_joins_heads_without_a_copy_and_bits_do_not_depend_on_threads
     assert torch.equal(results[0].cpu(), results[2].cpu())
 
 
+def test_the_choice_can_be_asked_and_switched_off():
+    x = torch.randn(1, 2, 6, 8).to("neuron")
+    assert torch._fused_sdp_choice(x, x, x) == 4
+    assert torch._fused_sdp_choice(x, x, x, dropout_p=0.1) == 0
+    torch_neuronx.clear_op_tracking()
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        functional.scaled_dot_product_attention(x, x, x)
+    assert "aten::_scaled_dot_product_fused_attention_overrideable" not in torch_neuronx.get_executed_ops()
+
+
 def test_dropout_and_a_mask_with_a_gradient_take_the_general_way():
     torch.manual_seed(0)
     x = torch.randn(1, 2, 6, 8, device="neuron")

@@ -34,6 +34,13 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
                                   : at::SDPBackend::math);
 }
 
+// _fused_sdp_choice(query, key, value, attn_mask?, dropout_p, is_causal, *, scale?, enable_gqa), asked by programs
+// directly.
+void fused_choice(Arguments& arguments) {
+  arguments.give_integer(choose(arguments.tensor(0), arguments.tensor(1), arguments.tensor(2), arguments.tensor(3),
+                                arguments.real(4), arguments.boolean(5), std::nullopt, arguments.boolean(7)));
+}
+
 // The result has the query's order of dimensions in memory: joining the heads again is then a view.
 at::Tensor like_query(const at::Tensor& query, int64_t depth) {
   at::DimVector sizes(query.sizes()), strides(4), order{0, 1, 2};
@@ -97,6 +104,7 @@ void backward(Arguments& arguments) {
 }
 
 const Registration registrations[] = {
+    {"_fused_sdp_choice", fused_choice},
     {"_scaled_dot_product_fused_attention_overrideable", forward},
     {"_scaled_dot_product_fused_attention_overrideable_backward", backward},
 };
