@@ -192,9 +192,14 @@ def test_masks_and_nonzero():
     d = "neuron"
     same(torch.nonzero(x.to(d)), torch.nonzero(x))
     mask = torch.tensor([True, False, True])
-    torch.testing.assert_close(torch.masked_select(x.to(d), mask.to(d)).cpu(), torch.masked_select(x, mask), equal_nan=True)
+    torch.testing.assert_close(
+        torch.masked_select(x.to(d), mask.to(d)).cpu(), torch.masked_select(x, mask), equal_nan=True
+    )
     values = torch.arange(4.0)
-    same(torch.zeros(2, 3, device=d).masked_scatter_(mask.to(d), values.to(d)), torch.zeros(2, 3).masked_scatter_(mask, values))
+    same(
+        torch.zeros(2, 3, device=d).masked_scatter_(mask.to(d), values.to(d)),
+        torch.zeros(2, 3).masked_scatter_(mask, values),
+    )
     same(torch.nonzero(torch.zeros(0, 3, device=d)), torch.nonzero(torch.zeros(0, 3)))
 
 

@@ -38,7 +38,9 @@ def test_stable_sort(dtype, descending, dimension):
     expected, expected_order = torch.sort(x, dim=dimension, descending=descending, stable=True)
     assert torch.equal(order.cpu(), expected_order)
     torch.testing.assert_close(values.cpu(), expected, rtol=0, atol=0, equal_nan=True)
-    assert torch.equal(torch.argsort(x.to("neuron"), dim=dimension, stable=True).cpu(), torch.argsort(x, dim=dimension, stable=True))
+    assert torch.equal(
+        torch.argsort(x.to("neuron"), dim=dimension, stable=True).cpu(), torch.argsort(x, dim=dimension, stable=True)
+    )
 
 
 @pytest.mark.parametrize("k", [1, 7, 50])
