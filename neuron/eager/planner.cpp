@@ -240,10 +240,9 @@ void Planner::apply_death(Plan& plan, const Death& death) {
   }
   if (all_dropped) {
     std::erase_if(entry.accesses, [&](const Access& access) {
-      if (access.is_write) {
-        bool older_and_needed = needed_writes_.contains(pack(access.command, access.operand));
-        entry.floor = std::max({entry.floor, access.covered_floor, older_and_needed ? access.region : 0});
-      }
+      // Not into an earlier region: one with a single command stores even what nobody reads, and the reads that the
+      // dropped write covered are no longer in the list.
+      if (access.is_write) entry.floor = std::max({entry.floor, access.covered_floor, access.region});
       return access.is_write || access.forwarded;
     });
   }
