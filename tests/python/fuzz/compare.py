@@ -25,6 +25,10 @@ class Outcome:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     reads: list = field(default_factory=list)
     error: str = ""
+    fused: int = (
+        0  # commands of the program that ran in a region with others, of those that can (reading the results apart)
+    )
+    fusible: int = 0
 
 
 @dataclass
@@ -81,9 +85,13 @@ def run(program: Program, variant: Variant | None, pointers: bool = True) -> Out
     with settings(variant) if variant else contextlib.nullcontext(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            _C.reset_statistics()
             execute(program.statements, machine, watch)
-            statement = "reading the results"
-            return Outcome({name: tensor.cpu() for name, tensor in machine.tensors().items()}, machine.reads)
+            statement = "waiting for the results"
+            machine.synchronize()
+            counted = _C.statistics()
+            tensors = {name: tensor.cpu() for name, tensor in machine.tensors().items()}
+            return Outcome(tensors, machine.reads, fused=counted["fused_commands"], fusible=counted["region_commands"])
         except Exception as error:
             return Outcome(
                 error=f"{type(error).__name__} at `{statement}`: {str(error).splitlines()[0] if str(error) else ''}"
@@ -125,14 +133,12 @@ def digest(outcome: Outcome) -> str:
 
     def take(value: object) -> None:
         if isinstance(value, Tensor):
-            bits = (
-                value.nan_to_num(nan=1.25, posinf=float("inf"), neginf=float("-inf"))
-                if value.is_floating_point()
-                else value
-            )
             state.update(f"{tuple(value.shape)} {value.dtype}".encode())
-            state.update(bits.contiguous().flatten().view(torch.uint8).numpy().tobytes() if value.numel() else b"")
-            state.update(value.isnan().numpy().tobytes())
+            if value.is_floating_point():
+                state.update(value.isnan().numpy().tobytes())
+                integers = {8: torch.int64, 4: torch.int32, 2: torch.int16}[value.element_size()]
+                value = value.masked_fill(value.isnan(), 1).view(integers)
+            state.update(value.numpy().tobytes())
         else:
             state.update(repr(value).encode())
 
@@ -196,12 +202,11 @@ def check(program: Program, thorough: bool = False) -> Verdict:
         return Verdict(fault=f"raised: {expected.error}", variant=REFERENCE.name)
     verdict = Verdict()
     for variant in variants(program, thorough):
-        _C.reset_statistics()
+        actual = run(program, variant)
         # Which zero the larger of 0 and -0 is, PyTorch's CPU kernels decide by the position in a vector.
-        found = difference(expected, run(program, variant), signed_zeros=not variant.cpu)
+        found = difference(expected, actual, signed_zeros=not variant.cpu)
         if found:
             return Verdict(fault=found, variant=f"{variant.name} against {REFERENCE.name}")
         if variant is ADAPTIVE[-1]:
-            counted = _C.statistics()
-            verdict.fused, verdict.fusible = counted["fused_commands"], counted["region_commands"]
+            verdict.fused, verdict.fusible = actual.fused, actual.fusible
     return verdict

@@ -147,14 +147,17 @@ class Generator:
         return Program(self.seed, self.exact, self.statements)
 
     def chain(self) -> None:
-        """A few elementwise operations in a row on what was made last: what fusion is for."""
-        for _ in range(self.random.randint(1, 5)):
-            functions = [operations.unary_exact, operations.binary_exact]
-            if not self.exact:
-                functions += [operations.unary, operations.binary]
-            before = self.pick()
-            if self.attempt(self.random.choice(functions)(self)) and before and self.random.random() < 0.4:
-                self.attempt(operations.kill(self, before))
+        """A few elementwise operations, each on the result of the one before: what fusion is for."""
+        functions = [operations.unary_exact, operations.binary_exact, operations.binary_exact]
+        if not self.exact:
+            functions += [operations.unary, operations.binary]
+        name = self.pick()
+        for _ in range(self.random.randint(2, 6)):
+            if not self.attempt(self.random.choice(functions)(self, name)):
+                continue
+            if self.random.random() < 0.4:
+                self.attempt(operations.kill(self, name))
+            name = f"t{self.count}"
 
 
 def generate(seed: int, length: int | None = None) -> Program:

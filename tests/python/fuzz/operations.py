@@ -108,12 +108,12 @@ def conflict(g, target: str, source: str) -> bool:
 # Elementwise ----------------------------------------------------------------------------------------------------------
 
 
-def unary_exact(g):
-    return f"{g.fresh()} = torch.{g.random.choice(UNARY_EXACT)}({g.pick()})"
+def unary_exact(g, x=None):
+    return f"{g.fresh()} = torch.{g.random.choice(UNARY_EXACT)}({x or g.pick()})"
 
 
-def unary(g):
-    x = g.pick(is_float)
+def unary(g, x=None):
+    x = x or g.pick(is_float)
     if x is None:
         return None
     if g.random.random() < 0.3:
@@ -122,13 +122,13 @@ def unary(g):
     return f"{g.fresh()} = {x}.contiguous()" if name == "contiguous" else f"{g.fresh()} = torch.{name}({x})"
 
 
-def binary_exact(g):
-    x = g.pick()
+def binary_exact(g, x=None):
+    x = x or g.pick()
     return f"{g.fresh()} = torch.{g.random.choice(BINARY_EXACT)}({x}, {partner(g, x)})"
 
 
-def binary(g):
-    x = g.pick(is_float)
+def binary(g, x=None):
+    x = x or g.pick(is_float)
     return x and f"{g.fresh()} = torch.{g.random.choice(BINARY)}({x}, {partner(g, x)})"
 
 
