@@ -69,7 +69,13 @@ Value* KernelEmitter::phase_is(Phase phase) {
 }
 
 int KernelEmitter::part_count(const Stage& stage) const {
-  if (stage.cost > kUnrollLimit) return 1;
+  // Lane by lane, a vector is a long body already.
+  bool strided = false;
+  for (int i : stage.inputs) strided = strided || plan_.spec().inputs[i].inner == InnerStride::Other;
+  for (int i = 0; i < output_count() && stage.stores_outputs; ++i) {
+    strided = strided || (!plan_.output_is_reduced(i) && plan_.spec().outputs[i].inner == InnerStride::Other);
+  }
+  if (strided || stage.cost > kUnrollLimit) return 1;
   if (plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty()) return LaneAccumulators::kLanes / width_;
   return std::clamp(64 / width_, 1, 4);
 }
