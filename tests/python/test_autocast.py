@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 import torch_neuronx
 
 
@@ -26,7 +27,9 @@ def test_lower_precision_list(dtype):
         assert torch.addmm(ones(2), ones(2, 3), ones(3, 2)).dtype == dtype
         assert torch.bmm(ones(1, 2, 3), ones(1, 3, 2)).dtype == dtype
         assert torch.einsum("ij,jk->ik", ones(2, 3), ones(3, 4)).dtype == dtype
-        attention = torch.nn.functional.scaled_dot_product_attention(ones(1, 1, 4, 8), ones(1, 1, 4, 8), ones(1, 1, 4, 8))
+        attention = torch.nn.functional.scaled_dot_product_attention(
+            ones(1, 1, 4, 8), ones(1, 1, 4, 8), ones(1, 1, 4, 8)
+        )
         assert attention.dtype == dtype
 
 

@@ -44,7 +44,9 @@ def test_import_starts_no_thread(run_python):
 
 def test_import_touches_no_heavy_module(run_python):
     code = "import torch, sys; print(*sorted(sys.modules), sep='\\n')"
-    names = set(run_python(code).stdout.split()) - set(run_python(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0").stdout.split())
+    names = set(run_python(code).stdout.split()) - set(
+        run_python(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0").stdout.split()
+    )
     for heavy in ("torch._dynamo", "torch._inductor", "torch.distributed.fsdp", "torch.utils.checkpoint"):
         assert heavy not in names
     ours = [name for name in names if not name.startswith(("torch_neuronx", "torch.neuron", "torch.backends.neuron"))]

@@ -118,7 +118,9 @@ def test_knobs():
 
 
 def test_environment_listing(run_python):
-    code = "import runpy, sys; sys.argv = ['torch_neuronx', 'env']; runpy.run_module('torch_neuronx', run_name='__main__')"
+    code = (
+        "import runpy, sys; sys.argv = ['torch_neuronx', 'env']; runpy.run_module('torch_neuronx', run_name='__main__')"
+    )
     result = run_python(code, NEURON_RT_NUM_CORES="2")
     assert result.returncode == 0, result
     assert "NEURON_RT_NUM_CORES = 2  [integer, set]" in result.stdout

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 
-@pytest.mark.parametrize("make", [lambda x: x.conj(), lambda x: torch._neg_view(x), lambda x: torch._neg_view(x.conj())])
+@pytest.mark.parametrize(
+    "make", [lambda x: x.conj(), lambda x: torch._neg_view(x), lambda x: torch._neg_view(x.conj())]
+)
 def test_lazy_bits_reach_the_host(make):
     # Without an end to it, the copy of a lazy conjugate calls itself until the stack overflows (S1).
     host = torch.tensor([1 + 2j, 3 - 4j, -5 + 0j])

@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch_neuronx
 from torch.utils.dlpack import DLDeviceType, from_dlpack, to_dlpack
+
+import torch_neuronx
 from torch_neuronx import compat
 
 
 def test_device_of_a_tensor(second_device):
     assert torch.ones(2, device="neuron").__dlpack_device__() == (DLDeviceType.kDLExtDev, 0)
-    assert torch.ones(2, device=f"neuron:{second_device}").__dlpack_device__() == (DLDeviceType.kDLExtDev, second_device)
+    assert torch.ones(2, device=f"neuron:{second_device}").__dlpack_device__() == (
+        DLDeviceType.kDLExtDev,
+        second_device,
+    )
     assert torch.ones(2).__dlpack_device__() == (DLDeviceType.kDLCPU, 0)
 
 

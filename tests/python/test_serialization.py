@@ -96,7 +96,10 @@ def test_device_that_does_not_exist(run_python, tmp_path):
     torch.save(torch.ones(2, device="neuron:3"), path)
     result = run_python(f"import torch; torch.load({str(path)!r})", NEURON_RT_NUM_CORES="1")
     assert "Attempting to deserialize object on NEURON device 3" in result.stderr, result
-    assert run_python(f"import torch; torch.load({str(path)!r}, map_location='cpu')", NEURON_RT_NUM_CORES="1").returncode == 0
+    assert (
+        run_python(f"import torch; torch.load({str(path)!r}, map_location='cpu')", NEURON_RT_NUM_CORES="1").returncode
+        == 0
+    )
 
 
 def test_pickle_and_deepcopy():
