@@ -95,6 +95,26 @@ def test_visible_cores(run_python):
     assert run_python(code, NEURON_RT_VISIBLE_CORES="1-3").stdout == "3\n"
 
 
+def test_null_device_accepts_everything(run_python):
+    result = run_python(
+        """
+        import torch
+        print(torch.neuron.get_device_name(), torch.neuron.device_count())
+        x = torch.ones(100, device="neuron") @ torch.ones(100, device="neuron")
+        assert x.cpu().shape == () and torch.neuron.memory_allocated() > 0
+        torch.neuron.synchronize()
+        """,
+        TORCH_NEURONX_DEVICE="null",
+    )
+    assert result.stdout == "NeuronCore (null) 4\n" and result.returncode == 0, result
+
+
+def test_unknown_device_kind_is_named(run_python):
+    result = run_python("import torch; torch.ones(1, device='neuron')", TORCH_NEURONX_DEVICE="tpu")
+    assert result.returncode != 0
+    assert "ValueError" in result.stderr and "TORCH_NEURONX_DEVICE" in result.stderr and "tpu" in result.stderr
+
+
 def test_every_public_name_of_both_modules_exists():
     import torch_neuronx
 

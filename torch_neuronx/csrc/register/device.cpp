@@ -28,6 +28,15 @@ int visible_cores() noexcept {
   }
 }
 
+// A value that is not allowed counts as asked for: the first use then says what is.
+bool is_asked_for() noexcept {
+  try {
+    return neuron::option_is_set(neuron::Option::Device);
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
 // Why device_count() is 0.
 std::string unavailability() {
   return is_available() ? neuron::runtime::unavailable_reason()
@@ -37,9 +46,8 @@ std::string unavailability() {
 }  // namespace
 
 bool is_available() noexcept {
-  static const bool available =
-      neuron::option_is_set(neuron::Option::Device) ||
-      !(c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) || c10::impl::hasDeviceGuardImpl(c10::DeviceType::XPU));
+  static const bool available = is_asked_for() || !(c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) ||
+                                                    c10::impl::hasDeviceGuardImpl(c10::DeviceType::XPU));
   return available;
 }
 
