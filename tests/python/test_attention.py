@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch_neuronx
 from torch.nn import functional
+
+import torch_neuronx
 
 CASES = {
     "plain": ((2, 3, 33, 16), (2, 3, 33, 16), {}),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch_neuronx
 from torch.nn import functional
+
+import torch_neuronx
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13, torch.bfloat16: 2e-2, torch.float16: 3e-3}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch_neuronx
 from torch.nn import functional
+
+import torch_neuronx
 
 NATIVE = {
     "max_pool2d_with_indices",

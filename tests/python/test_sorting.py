@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch_neuronx
 
+import torch_neuronx
 
 NATIVE = {
     "sort",
