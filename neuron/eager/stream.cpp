@@ -7,6 +7,7 @@
 #include "neuron/eager/memory_hooks.h"
 #include "neuron/eager/region_runner.h"
 #include "neuron/eager/settings.h"
+#include "neuron/runtime/device.h"
 #include "neuron/runtime/guarded.h"
 
 namespace neuron::eager {
@@ -121,6 +122,7 @@ void Stream::recycle(std::unique_ptr<Window> window) {
 }
 
 void Stream::execute(Window& window) noexcept {
+  if (!runtime::driver().computes()) return;
   runtime::DeviceAccess access;
   runner_->run(window);
 }
