@@ -13,7 +13,7 @@
 namespace neuron::eager {
 
 struct PreparedRegion {
-  // A library kernel: only `command` is meaningful.
+  // Null: a library kernel or a callback; only `command` is meaningful.
   const codegen::Executable* executable = nullptr;
   int32_t command = 0;
   int32_t commands = 1;

@@ -54,7 +54,7 @@ void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) 
   for (const PreparedRegion& region : prepared.regions) {
     const Command& command = window.commands[region.command];
     if (region.executable == nullptr) {
-      guarded(command, [&] { run_kernel(command); });
+      guarded(command, [&] { command.kind == CommandKind::Callback ? run_callback(command) : run_kernel(command); });
       continue;
     }
     // A failed library kernel earlier in this window: let the poison check see every command of the region.
@@ -112,6 +112,7 @@ void RegionRunner::run_region(const Plan& plan, const Region& region) {
       if (preparing_) preparing_->regions.emplace_back().command = region.commands[0];
       return guarded(*first.command, [&] { run_kernel(*first.command); });
     case CommandKind::Callback:
+      if (preparing_) preparing_->regions.emplace_back().command = region.commands[0];
       return guarded(*first.command, [&] { run_callback(*first.command); });
     case CommandKind::Region:
       break;

@@ -8,21 +8,6 @@ namespace neuron::eager {
 
 namespace {
 
-// Two independently mixed accumulators; words are folded in order.
-struct Mixer {
-  uint64_t a = 0x243f6a8885a308d3ull, b = 0x13198a2e03707344ull;
-  void add(uint64_t word) {
-    a = (a ^ word) * 0x9e3779b97f4a7c15ull;
-    a ^= a >> 32;
-    b = (b + word) * 0xd6e8feb86659fd93ull;
-    b ^= b >> 29;
-  }
-};
-
-}  // namespace
-
-namespace {
-
 size_t position_of(const runtime::Block* block) {
   return ((reinterpret_cast<uintptr_t>(block) >> 4) * 0x9e3779b97f4a7c15ull) >> 20;
 }
@@ -64,14 +49,22 @@ SignatureBuilder::Seen& SignatureBuilder::touch(const Operand& operand) {
   return *seen;
 }
 
-bool SignatureBuilder::blocks_overlap() {
-  ranges_.clear();
-  for (const Seen& seen : seen_) ranges_.emplace_back(seen.low, seen.high);
-  std::sort(ranges_.begin(), ranges_.end());
-  for (size_t i = 1; i < ranges_.size(); ++i) {
-    if (ranges_[i].first < ranges_[i - 1].second) return true;
+void SignatureBuilder::add_overlaps(Mixer& mixer) {
+  order_.clear();
+  for (uint32_t i = 0; i < seen_.size(); ++i) order_.push_back(i);
+  std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return seen_[a].low < seen_[b].low; });
+  char* reach = nullptr;        // end of the current cluster
+  const Seen* first = nullptr;  // of the current cluster
+  for (uint32_t index : order_) {
+    const Seen& seen = seen_[index];
+    if (first != nullptr && seen.low < reach) {
+      mixer.add(uint64_t{first->index} << 32 | seen.index);
+      mixer.add(static_cast<uint64_t>(seen.base - first->base));
+    } else {
+      first = &seen;
+    }
+    reach = std::max(reach, seen.high);
   }
-  return false;
 }
 
 bool SignatureBuilder::build(const Window& window, WindowSignature& signature) {
@@ -92,8 +85,8 @@ bool SignatureBuilder::build(const Window& window, WindowSignature& signature) {
     }
     if (i == window.commands.size()) break;
     const Command& command = window.commands[i];
-    if (command.kind == CommandKind::Callback) return false;
-    mixer.add(reinterpret_cast<uint64_t>(command.op) ^ reinterpret_cast<uint64_t>(command.kernel));
+    mixer.add(static_cast<uint64_t>(command.kind) +
+              (reinterpret_cast<uint64_t>(command.op) ^ reinterpret_cast<uint64_t>(command.kernel)));
     mixer.add(uint64_t{command.rank} | uint64_t{command.output_count} << 8 | uint64_t{command.input_count} << 16 |
               uint64_t{command.attribute_count} << 32 | uint64_t{command.reads_outputs} << 40 |
               static_cast<uint64_t>(command.common) << 48 | static_cast<uint64_t>(command.threads) << 56);
@@ -116,7 +109,7 @@ bool SignatureBuilder::build(const Window& window, WindowSignature& signature) {
       mixer.add(static_cast<uint64_t>(operand.data - seen.base));
     }
   }
-  if (blocks_overlap()) return false;
+  add_overlaps(mixer);
   signature = {mixer.a, mixer.b};
   return true;
 }

@@ -18,10 +18,20 @@ struct WindowSignatureHash {
   size_t operator()(const WindowSignature& signature) const { return signature.low; }
 };
 
+// Two independently mixed accumulators; words are folded in order.
+struct Mixer {
+  uint64_t a = 0x243f6a8885a308d3ull, b = 0x13198a2e03707344ull;
+  void add(uint64_t word) {
+    a = (a ^ word) * 0x9e3779b97f4a7c15ull;
+    a ^= a >> 32;
+    b = (b + word) * 0xd6e8feb86659fd93ull;
+    b ^= b >> 29;
+  }
+};
+
 class SignatureBuilder {
  public:
-  // False when the plan would depend on addresses: foreign memory, or blocks that overlap because a segment was split
-  // or merged within the window.
+  // False when the plan would depend on what the signature leaves out: the addresses of foreign memory.
   bool build(const Window& window, WindowSignature& signature);
 
  private:
@@ -35,7 +45,8 @@ class SignatureBuilder {
   Seen* find(const runtime::Block* block);
   Seen& touch(const Operand& operand);
   void insert_slot(uint32_t index);
-  bool blocks_overlap();
+  // Blocks that share addresses because a segment was split or merged between their uses: how they lie to each other.
+  void add_overlaps(Mixer& mixer);
 
   // Open addressing, power of two, cleared by epoch.
   struct Slot {
@@ -44,7 +55,7 @@ class SignatureBuilder {
   };
   std::vector<Slot> slots_ = std::vector<Slot>(256);
   std::vector<Seen> seen_;
-  std::vector<std::pair<char*, char*>> ranges_;
+  std::vector<uint32_t> order_;
   uint32_t epoch_ = 0;
 };
 
