@@ -30,7 +30,8 @@ void RegionRunner::run(Window& window) {
   preparing_.reset();
   bool fusing = settings().fusion && settings().mode == Mode::Adaptive;
   WindowSignature signature;
-  if (fusing && !settings().interpret && !stream_.any_poison() && signatures_.build(window, signature)) {
+  if (fusing && !settings().interpret && !stream_.any_poison()) {
+    signature = signatures_.build(window);
     bool again = false;
     if (const PreparedWindow* prepared = prepared_windows_.find(signature, again)) return replay(*prepared, window);
     if (again) preparing_ = std::make_unique<PreparedWindow>();

@@ -8,35 +8,35 @@ namespace neuron::eager {
 
 namespace {
 
-size_t position_of(const runtime::Block* block) {
-  return ((reinterpret_cast<uintptr_t>(block) >> 4) * 0x9e3779b97f4a7c15ull) >> 20;
-}
+size_t position_of(const void* key) { return ((reinterpret_cast<uintptr_t>(key) >> 4) * 0x9e3779b97f4a7c15ull) >> 20; }
 
 }  // namespace
 
-SignatureBuilder::Seen* SignatureBuilder::find(const runtime::Block* block) {
-  for (size_t at = position_of(block);; ++at) {
+SignatureBuilder::Seen* SignatureBuilder::find(const void* key) {
+  for (size_t at = position_of(key);; ++at) {
     Slot& slot = slots_[at & (slots_.size() - 1)];
     if (slot.epoch != epoch_) return nullptr;
-    if (seen_[slot.seen].block == block) return &seen_[slot.seen];
+    if (seen_[slot.seen].key == key) return &seen_[slot.seen];
   }
 }
 
 void SignatureBuilder::insert_slot(uint32_t index) {
-  size_t at = position_of(seen_[index].block);
+  size_t at = position_of(seen_[index].key);
   while (slots_[at & (slots_.size() - 1)].epoch == epoch_) ++at;
   slots_[at & (slots_.size() - 1)] = {epoch_, index};
 }
 
 SignatureBuilder::Seen& SignatureBuilder::touch(const Operand& operand) {
-  Seen* seen = find(operand.block);
+  // Foreign memory is known by where it begins: an address no Block object has.
+  const void* key = operand.block != nullptr ? static_cast<const void*>(operand.block) : operand.low;
+  Seen* seen = find(key);
   if (seen == nullptr) {
     if (seen_.size() * 2 >= slots_.size()) {
       slots_.assign(slots_.size() * 2, {});
       for (uint32_t i = 0; i < seen_.size(); ++i) insert_slot(i);
     }
     auto index = static_cast<uint32_t>(seen_.size());
-    seen_.push_back({operand.block, operand.generation, index, 0, operand.data, operand.low, operand.high});
+    seen_.push_back({key, operand.generation, index, 0, operand.data, operand.low, operand.high});
     insert_slot(index);
     return seen_.back();
   }
@@ -67,8 +67,7 @@ void SignatureBuilder::add_overlaps(Mixer& mixer) {
   }
 }
 
-bool SignatureBuilder::build(const Window& window, WindowSignature& signature) {
-  if (!window.owners.empty()) return false;
+WindowSignature SignatureBuilder::build(const Window& window) {
   ++epoch_;
   seen_.clear();
   Mixer mixer;
@@ -103,15 +102,13 @@ bool SignatureBuilder::build(const Window& window, WindowSignature& signature) {
         for (int d = 0; d < operand.rank; ++d) mixer.add(static_cast<uint64_t>(operand.sizes[d]));
       }
       if (operand.kind != codegen::OperandKind::Tensor) continue;
-      if (operand.block == nullptr) return false;
       const Seen& seen = touch(operand);
       mixer.add(uint64_t{seen.index} << 32 | seen.reuse);
       mixer.add(static_cast<uint64_t>(operand.data - seen.base));
     }
   }
   add_overlaps(mixer);
-  signature = {mixer.a, mixer.b};
-  return true;
+  return {mixer.a, mixer.b};
 }
 
 }  // namespace neuron::eager

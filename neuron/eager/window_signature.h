@@ -31,18 +31,17 @@ struct Mixer {
 
 class SignatureBuilder {
  public:
-  // False when the plan would depend on what the signature leaves out: the addresses of foreign memory.
-  bool build(const Window& window, WindowSignature& signature);
+  WindowSignature build(const Window& window);
 
  private:
   struct Seen {
-    const runtime::Block* block;
+    const void* key;  // the block, or where foreign memory begins
     uint64_t generation;
     uint32_t index, reuse;
     char* base;        // address of the first operand seen in it
     char *low, *high;  // addresses used; the block itself may meanwhile have been split or merged
   };
-  Seen* find(const runtime::Block* block);
+  Seen* find(const void* key);
   Seen& touch(const Operand& operand);
   void insert_slot(uint32_t index);
   // Blocks that share addresses because a segment was split or merged between their uses: how they lie to each other.
