@@ -318,10 +318,10 @@ void ModuleParser::parse_slice(Draft& draft, const Scope& scope) {
   cursor_.expect("[");
   if (!cursor_.consume("]")) {
     do {
-      start.push_back(cursor_.integer());
+      start.push_back(parse_entry(cursor_));
       cursor_.expect(":");
-      limit.push_back(cursor_.integer());
-      strides.push_back(cursor_.consume(":") ? cursor_.integer() : 1);
+      limit.push_back(parse_entry(cursor_));
+      strides.push_back(cursor_.consume(":") ? parse_entry(cursor_) : 1);
     } while (cursor_.consume(","));
     cursor_.expect("]");
   }
@@ -465,7 +465,11 @@ void ModuleParser::parse_generic_attribute(Draft& draft) {
       int64_t count = literal.type.dims[0] * 2;
       if (count > 1024) cursor_.fail_at(position, "'{}' has too many entries", name);
       std::vector<int64_t> list;
-      for (int64_t i = 0; i < count; ++i) list.push_back(literal_int(literal, literal.is_splat() ? 0 : i));
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t value = literal_int(literal, literal.is_splat() ? 0 : i);
+        if (value > most_elements || value < -most_elements) cursor_.fail_at(position, "'{}' holds {}", name, value);
+        list.push_back(value);
+      }
       draft.attributes.set(name, std::move(list));
       break;
     }

@@ -11,8 +11,6 @@ namespace neuron::ir {
 
 namespace {
 
-// No tensor of ours is larger; sizes beyond it would overflow when multiplied.
-constexpr int64_t most_elements = int64_t{1} << 40;
 // Explicit lists are held in memory element by element.
 constexpr size_t deepest_list = 32;
 
@@ -158,6 +156,15 @@ std::vector<std::byte> read_bytes(const TextCursor& cursor, const DenseText& den
 
 }  // namespace
 
+int64_t parse_entry(TextCursor& cursor) {
+  cursor.peek();
+  size_t position = cursor.position();
+  int64_t value = cursor.integer();
+  if (value > most_elements || value < -most_elements)
+    cursor.fail_at(position, "{} is beyond any tensor's size", value);
+  return value;
+}
+
 DType parse_dtype(TextCursor& cursor) {
   cursor.peek();
   size_t position = cursor.position();
@@ -182,7 +189,7 @@ Type parse_type(TextCursor& cursor) {
   if (cursor.peek() == '?') cursor.fail("a dimension has no size; only text with static sizes can be read");
   while (cursor.dimension(dim)) {
     type.dims.push_back(dim);
-    if (dim > most_elements || count * dim > most_elements) cursor.fail_at(position, "the tensor is too large");
+    if (dim > most_elements / count) cursor.fail_at(position, "the tensor is too large");
     // A size of 0 must not hide sizes whose product overflows.
     count *= dim == 0 ? 1 : dim;
     if (cursor.peek() == '?') cursor.fail("a dimension has no size; only text with static sizes can be read");
@@ -197,7 +204,7 @@ std::vector<int64_t> parse_list(TextCursor& cursor) {
   cursor.expect("[");
   if (cursor.consume("]")) return list;
   do {
-    list.push_back(cursor.integer());
+    list.push_back(parse_entry(cursor));
   } while (cursor.consume(","));
   cursor.expect("]");
   return list;
@@ -242,7 +249,7 @@ std::vector<int64_t> parse_array(TextCursor& cursor) {
   if (!flags) cursor.expect("i64");
   if (cursor.consume(":")) {
     do {
-      list.push_back(flags ? parse_bool(cursor) : cursor.integer());
+      list.push_back(flags ? parse_bool(cursor) : parse_entry(cursor));
     } while (cursor.consume(","));
   }
   cursor.expect(">");

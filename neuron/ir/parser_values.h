@@ -10,6 +10,11 @@
 
 namespace neuron::ir {
 
+// No tensor of ours is larger; sizes beyond it would overflow when multiplied.
+inline constexpr int64_t most_elements = int64_t{1} << 40;
+
+// An entry of a list attribute: a dimension, an index, a stride, a padding. Refuses what is beyond any tensor's size.
+int64_t parse_entry(TextCursor& cursor);
 // tensor<2x3xf32>. Refuses '?' and more elements than a graph can hold.
 Type parse_type(TextCursor& cursor);
 DType parse_dtype(TextCursor& cursor);

@@ -116,7 +116,8 @@ void check_pad(const Site& site) {
   const auto& high = site.ints("edge_padding_high", result.rank());
   const auto& interior = site.ints("interior_padding", result.rank());
   for (size_t d = 0; d < low.size(); ++d) {
-    site.require(interior[d] >= 0, "interior padding {} of dimension {} is negative", interior[d], d);
+    site.require(interior[d] >= 0 && interior[d] <= 1 << 22, "interior padding {} of dimension {} is out of range",
+                 interior[d], d);
     if (is_symbolic(result.dims[d])) {
       bool whole = low[d] == 0 && high[d] == 0 && interior[d] == 0;
       if (!whole) result.dims[d] = site.result().rank() == result.rank() ? site.result().dims[d] : 0;

@@ -27,6 +27,8 @@ void check_inputs_and_inits(const Site& site) {
   site.expect_region(parameters, results);
 }
 
+constexpr int64_t largest_step = 1 << 22;
+
 int64_t window_extent(int64_t size, int64_t dilation) { return size == 0 ? 0 : (size - 1) * dilation + 1; }
 
 // Size of a dimension of windows; -1 when there is none.
@@ -35,7 +37,9 @@ int64_t windows(int64_t padded, int64_t extent, int64_t stride) {
 }
 
 void check_positive(const Site& site, std::string_view name, const Ints& list) {
-  for (int64_t value : list) site.require(value > 0, "{} holds {}, which is not positive", name, value);
+  // The upper limit keeps products with a tensor's size inside 64 bits.
+  for (int64_t value : list)
+    site.require(value > 0 && value <= largest_step, "{} holds {}; allowed are 1 to {}", name, value, largest_step);
 }
 
 // Dimension numbers common to gather and scatter, under their own names.
@@ -171,7 +175,8 @@ void check_convolution(const Site& site) {
   check_positive(site, "rhs_dilation", rhs_dilation);
   int64_t feature_groups = site.attributes().get_int("feature_group_count");
   int64_t batch_groups = site.attributes().get_int("batch_group_count");
-  site.require(feature_groups >= 1 && batch_groups >= 1 && (feature_groups == 1 || batch_groups == 1),
+  site.require(feature_groups >= 1 && batch_groups >= 1 && (feature_groups == 1 || batch_groups == 1) &&
+                   feature_groups <= largest_step && batch_groups <= largest_step,
                "group counts are {} and {}: both at least 1, one of them 1", feature_groups, batch_groups);
   site.require(input.dims[1] == kernel.dims[1] * feature_groups, "{} features do not fit a kernel of {} in {} groups",
                input.dims[1], kernel.dims[1], feature_groups);
