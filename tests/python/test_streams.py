@@ -158,3 +158,25 @@ def test_backward_on_a_side_stream():
         (x * 3).sum().backward()
     side.synchronize()
     assert x.grad.tolist() == [3.0] * 64
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        torch.neuron.synchronize,
+        torch.accelerator.synchronize,
+        lambda: torch.neuron.current_stream().synchronize(),
+        lambda: torch.neuron.current_stream().record_event().synchronize(),
+    ],
+)
+def test_each_way_to_wait_raises_a_late_error_once_with_its_class(wait):
+    weight = torch.ones(4, 2, device="neuron")
+    result = torch.nn.functional.embedding(torch.tensor([9], device="neuron"), weight)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        wait()
+    torch.neuron.synchronize()
+    # What the failed operation should have written stays poisoned, however it is looked at.
+    for look in (result.cpu, result.data_ptr, lambda: torch.from_dlpack(result)):
+        with pytest.raises(IndexError, match="index out of range in self"):
+            look()
+    assert (weight + 1).tolist() == [[2, 2]] * 4
