@@ -18,12 +18,22 @@
 
 namespace neuron::aten {
 
+namespace {
+
+// An operand that takes part in type promotion.
+struct Promoting {
+  const at::Tensor* tensor;
+  at::Scalar number;
+};
+
+}  // namespace
+
 // What one call brings, in schema order.
 struct PointwiseKernel::Operands {
   c10::SmallVector<Input, 6> inputs;
   c10::SmallVector<const at::Tensor*, 6> tensors;
   c10::SmallVector<int64_t, 6> attributes;
-  at::native::ResultTypeState promotion;
+  c10::SmallVector<Promoting, 4> promoting;
   const lowering::Operator* op = nullptr;
   bool promote_to_float = false;
   bool plain = true;  // device tensors of one device and numbers; nothing that needs a second look
@@ -152,10 +162,38 @@ bool PointwiseKernel::accepts(at::ScalarType common) const {
   return false;
 }
 
-void PointwiseKernel::gather(const c10::Stack& stack, size_t base, Operands& operands) const {
+void PointwiseKernel::start(Operands& operands) const {
   operands.op = op_;
   operands.promote_to_float = promote_to_float_;
   operands.key = static_cast<uint64_t>(c10::get_default_dtype_as_scalartype()) & 15;
+}
+
+void PointwiseKernel::add_tensor(const Parameter& parameter, const at::Tensor& tensor, Operands& operands) const {
+  if (!tensor.defined()) decline();
+  const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  operands.extend_key(key_bits(tensor.scalar_type(), wrapped             ? Wrapped
+                                                     : tensor.dim() == 0 ? ZeroDimensional
+                                                                         : Dimensioned));
+  if (parameter.promotes) operands.promoting.push_back(Promoting{&tensor, at::Scalar()});
+  operands.tensors.push_back(&tensor);
+  operands.inputs.emplace_back(tensor);
+}
+
+void PointwiseKernel::add_number(const Parameter& parameter, const at::Scalar& number, Operands& operands) const {
+  if (number.isSymbolic()) decline();
+  if (parameter.promotes) operands.promoting.push_back(Promoting{nullptr, number});
+  const Scalar operand = scalar_of(number);
+  // Type rules look at the sign of a number (integer powers) and at its kind, not at more of its value.
+  operands.extend_key(key_bits(number.type(), operand.as_double() < 0 ? NegativeNumber : Wrapped) | 1ull << 8);
+  if (parameter.alpha && unscaled_ != nullptr && operand.as_double() == 1) {
+    operands.op = unscaled_;
+  } else {
+    operands.inputs.emplace_back(operand);
+  }
+}
+
+void PointwiseKernel::gather(const c10::Stack& stack, size_t base, Operands& operands) const {
+  start(operands);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& parameter = parameters_[i];
     const c10::IValue& value = stack[base + i];
@@ -172,36 +210,12 @@ void PointwiseKernel::gather(const c10::Stack& stack, size_t base, Operands& ope
       }
     }
     switch (parameter.role) {
-      case Role::Tensor: {
-        const at::Tensor& tensor = value.toTensor();
-        if (!tensor.defined()) decline();
-        const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-        operands.extend_key(key_bits(tensor.scalar_type(), wrapped             ? Wrapped
-                                                           : tensor.dim() == 0 ? ZeroDimensional
-                                                                               : Dimensioned));
-        if (parameter.promotes) {
-          operands.promotion = at::native::update_result_type_state(tensor, operands.promotion);
-        }
-        operands.tensors.push_back(&tensor);
-        operands.inputs.emplace_back(tensor);
+      case Role::Tensor:
+        add_tensor(parameter, value.toTensor(), operands);
         break;
-      }
-      case Role::Number: {
-        const at::Scalar number = value.toScalar();
-        if (number.isSymbolic()) decline();
-        if (parameter.promotes) {
-          operands.promotion = at::native::update_result_type_state(number, operands.promotion);
-        }
-        const Scalar operand = scalar_of(number);
-        // Type rules look at the sign of a number (integer powers) and at its kind, not at more of its value.
-        operands.extend_key(key_bits(number.type(), operand.as_double() < 0 ? NegativeNumber : Wrapped) | 1ull << 8);
-        if (parameter.alpha && unscaled_ != nullptr && operand.as_double() == 1) {
-          operands.op = unscaled_;
-        } else {
-          operands.inputs.emplace_back(operand);
-        }
+      case Role::Number:
+        add_number(parameter, value.toScalar(), operands);
         break;
-      }
       case Role::Integer:
         operands.attributes.push_back(value.isBool() ? static_cast<int64_t>(value.toBool()) : value.toInt());
         break;
@@ -248,7 +262,7 @@ void PointwiseKernel::record(const Operands& operands, at::ScalarType common,
 
 // Where most calls end: operands that are row-major, or all of one dense layout, on one device, with dtypes seen
 // before.
-bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, size_t base) {
+bool PointwiseKernel::run_quickly(const Operands& operands, at::Tensor& output) {
   DtypeMemo::Types types;
   if (!operands.plain || output_count_ != 0 || !single_result_ || !memo_.find(operands.key, types)) return false;
   const at::Tensor* lead = nullptr;  // the first operand that is not a number
@@ -278,11 +292,9 @@ bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, s
     }
     check_divisor(operands, types.common);
     record(operands, types.common, {&self, 1});
-    stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(base) + 1, stack.end());
     return true;
   }
 
-  at::Tensor output;
   if (same) {
     output = empty(lead->sizes(), types.output, lead->device());
   } else {
@@ -295,13 +307,16 @@ bool PointwiseKernel::run_quickly(const Operands& operands, c10::Stack& stack, s
   }
   check_divisor(operands, types.common);
   record(operands, types.common, {&output, 1});
-  stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(base), stack.end());
-  stack.emplace_back(std::move(output));
   return true;
 }
 
 at::ScalarType PointwiseKernel::common_dtype(const Operands& operands) const {
-  const at::ScalarType common = at::native::result_type(operands.promotion);
+  at::native::ResultTypeState state;
+  for (const Promoting& operand : operands.promoting) {
+    state = operand.tensor != nullptr ? at::native::update_result_type_state(*operand.tensor, state)
+                                      : at::native::update_result_type_state(operand.number, state);
+  }
+  const at::ScalarType common = at::native::result_type(state);
   if (operands.promote_to_float && c10::isIntegralType(common, /*includeBool=*/true)) {
     return c10::get_default_dtype_as_scalartype();
   }
@@ -312,7 +327,12 @@ void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
   const size_t base = stack.size() - parameters_.size();
   Operands operands;
   gather(stack, base, operands);
-  if (run_quickly(operands, stack, base)) return;
+  at::Tensor quick;
+  if (run_quickly(operands, quick)) {
+    stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(base) + (inplace_ >= 0 ? 1 : 0), stack.end());
+    if (inplace_ < 0) stack.emplace_back(std::move(quick));
+    return;
+  }
 
   c10::SmallVector<const at::Tensor*, 8> all(operands.tensors.begin(), operands.tensors.end());
   c10::SmallVector<at::Tensor, 2> outputs;
@@ -384,6 +404,137 @@ void PointwiseKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKey
   }
 }
 
+at::Tensor PointwiseKernel::call(const c10::OperatorHandle& op, std::initializer_list<const at::Tensor*> tensors,
+                                 const at::Scalar* number) {
+  try {
+    Operands operands;
+    start(operands);
+    size_t next = 0;
+    for (const at::Tensor* tensor : tensors) add_tensor(parameters_[next++], *tensor, operands);
+    if (number != nullptr) add_number(parameters_[next], *number, operands);
+    at::Tensor output;
+    if (run_quickly(operands, output)) {
+      note_executed(record_);
+      return output;
+    }
+  } catch (const Declined&) {  // nothing is recorded yet: the general way declines again
+  } catch (const Error& error) {
+    torch_neuronx::rethrow_as_torch(error);
+  }
+  c10::Stack stack;
+  for (const at::Tensor* tensor : tensors) stack.emplace_back(*tensor);
+  if (number != nullptr) stack.emplace_back(*number);
+  (*this)(op, c10::DispatchKeySet(), &stack);
+  return std::move(stack.back()).toTensor();
+}
+
+namespace {
+
+class BoxedPointwise final : public c10::OperatorKernel {
+ public:
+  explicit BoxedPointwise(std::shared_ptr<PointwiseKernel> kernel) : kernel_(std::move(kernel)) {}
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) {
+    (*kernel_)(op, keys, stack);
+  }
+
+ private:
+  std::shared_ptr<PointwiseKernel> kernel_;
+};
+
+// The signatures most calls have, without boxing: a boxed tensor costs a reference on its Python object.
+class UnboxedKernel : public c10::OperatorKernel {
+ public:
+  UnboxedKernel(std::shared_ptr<PointwiseKernel> kernel, const c10::OperatorHandle& op)
+      : kernel_(std::move(kernel)), op_(op) {}
+
+ protected:
+  std::shared_ptr<PointwiseKernel> kernel_;
+  c10::OperatorHandle op_;
+};
+
+struct Unary final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor operator()(const at::Tensor& x) { return kernel_->call(op_, {&x}, nullptr); }
+};
+struct UnaryNumber final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor operator()(const at::Tensor& x, const at::Scalar& n) { return kernel_->call(op_, {&x}, &n); }
+};
+struct Binary final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& y) { return kernel_->call(op_, {&x, &y}, nullptr); }
+};
+struct BinaryNumber final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& y, const at::Scalar& n) {
+    return kernel_->call(op_, {&x, &y}, &n);
+  }
+};
+struct UnaryInPlace final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor& operator()(at::Tensor& x) { return kernel_->call(op_, {&x}, nullptr), x; }
+};
+struct UnaryNumberInPlace final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor& operator()(at::Tensor& x, const at::Scalar& n) { return kernel_->call(op_, {&x}, &n), x; }
+};
+struct BinaryInPlace final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor& operator()(at::Tensor& x, const at::Tensor& y) { return kernel_->call(op_, {&x, &y}, nullptr), x; }
+};
+struct BinaryNumberInPlace final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor& operator()(at::Tensor& x, const at::Tensor& y, const at::Scalar& n) {
+    return kernel_->call(op_, {&x, &y}, &n), x;
+  }
+};
+
+template <typename F>
+c10::KernelFunction unboxed(std::shared_ptr<PointwiseKernel> kernel, const c10::OperatorHandle& op) {
+  return c10::KernelFunction::makeFromUnboxedFunctor<false, F>(std::make_unique<F>(std::move(kernel), op));
+}
+
+// Empty for the signatures that stay boxed.
+std::optional<c10::KernelFunction> unboxed_kernel(const c10::OperatorHandle& op,
+                                                  const std::shared_ptr<PointwiseKernel>& kernel) {
+  const c10::FunctionSchema& schema = op.schema();
+  size_t tensors = 0, numbers = 0;
+  for (const c10::Argument& argument : schema.arguments()) {
+    const c10::TypeKind kind = argument.real_type()->kind();
+    const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    if (kind == c10::TypeKind::TensorType && numbers == 0 && !(written && argument.kwarg_only())) {
+      ++tensors;
+    } else if (kind == c10::TypeKind::NumberType) {
+      ++numbers;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (schema.returns().size() != 1 || tensors < 1 || tensors > 2 || numbers > 1) return std::nullopt;
+  const bool in_place = schema.arguments()[0].alias_info() != nullptr;
+  const size_t form = (in_place ? 4 : 0) + (tensors - 1) * 2 + numbers;
+  switch (form) {
+    case 0:
+      return unboxed<Unary>(kernel, op);
+    case 1:
+      return unboxed<UnaryNumber>(kernel, op);
+    case 2:
+      return unboxed<Binary>(kernel, op);
+    case 3:
+      return unboxed<BinaryNumber>(kernel, op);
+    case 4:
+      return unboxed<UnaryInPlace>(kernel, op);
+    case 5:
+      return unboxed<UnaryNumberInPlace>(kernel, op);
+    case 6:
+      return unboxed<BinaryInPlace>(kernel, op);
+    default:
+      return unboxed<BinaryNumberInPlace>(kernel, op);
+  }
+}
+
+}  // namespace
+
 void register_pointwise() {
   for (const PointwiseRow& row : kRows) {
     const lowering::Operator* op = lowering::find_operator(row.lowering);
@@ -392,8 +543,12 @@ void register_pointwise() {
     auto handle = c10::Dispatcher::singleton().findSchema(name);
     TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
     OperatorRecord& record = new_operator_record(c10::toString(name));
-    add_kernel(name, c10::KernelFunction::makeFromBoxedFunctor(
-                         std::make_unique<PointwiseKernel>(row, *op, handle->schema(), record)));
+    const auto kernel = std::make_shared<PointwiseKernel>(row, *op, handle->schema(), record);
+    if (auto function = unboxed_kernel(*handle, kernel)) {
+      add_kernel(name, std::move(*function));
+    } else {
+      add_kernel(name, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<BoxedPointwise>(kernel)));
+    }
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <atomic>
+#include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -44,11 +46,15 @@ class DtypeMemo {
   std::mutex insertion_;
 };
 
-class PointwiseKernel final : public c10::OperatorKernel {
+class PointwiseKernel {
  public:
   PointwiseKernel(const PointwiseRow& row, const lowering::Operator& op, const c10::FunctionSchema& schema,
                   OperatorRecord& record);
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack);
+  // For schemas of tensors and then at most one number. In-place operators return an undefined tensor or their first
+  // argument.
+  at::Tensor call(const c10::OperatorHandle& op, std::initializer_list<const at::Tensor*> tensors,
+                  const at::Scalar* number);
 
  private:
   enum class Role : uint8_t { Tensor, Number, Integer, Text, Output, Ignored };
@@ -62,8 +68,12 @@ class PointwiseKernel final : public c10::OperatorKernel {
   struct Operands;
 
   void run(const c10::OperatorHandle& op, c10::Stack& stack);
+  void start(Operands& operands) const;
+  void add_tensor(const Parameter& parameter, const at::Tensor& tensor, Operands& operands) const;
+  void add_number(const Parameter& parameter, const at::Scalar& number, Operands& operands) const;
   void gather(const c10::Stack& stack, size_t base, Operands& operands) const;
-  bool run_quickly(const Operands& operands, c10::Stack& stack, size_t base);
+  // False: the general way has to look. In-place operators leave `output` undefined.
+  bool run_quickly(const Operands& operands, at::Tensor& output);
   void record(const Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const;
   bool accepts(at::ScalarType common) const;
   at::ScalarType common_dtype(const Operands& operands) const;
