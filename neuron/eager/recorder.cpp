@@ -13,9 +13,11 @@ namespace neuron::eager {
 
 namespace {
 
-void set_range(Operand& operand) {
+// `dropped`: dimensions the operand does not have. A sum over nothing still writes its result.
+void set_range(Operand& operand, uint64_t dropped = 0) {
   int64_t low = 0, high = 0;
   for (int d = 0; d < operand.rank; ++d) {
+    if ((dropped >> d & 1) != 0) continue;
     if (operand.sizes[d] == 0) {
       operand.low = operand.high = operand.data;
       return;
@@ -118,7 +120,7 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
           !drops && output.sizes.size() == sizes.size() && std::equal(sizes.begin(), sizes.end(), output.sizes.begin());
       operand->strides = full || reduced == 0 ? broadcast_strides(window, output, sizes)
                                               : reduced_strides(window, output, sizes, reduced);
-      set_range(*operand);
+      set_range(*operand, full ? 0 : reduced);
       note_write(output);
       ++operand;
     }

@@ -40,6 +40,17 @@ def test_layer_norm_of_strided_and_empty() -> None:
         assert F.layer_norm(torch.empty(0, 4, device=DEVICE), (4,)).shape == (0, 4)
 
 
+def test_gradients_over_no_rows_are_zero() -> None:
+    # Among other recorded work, and in memory that held something else.
+    for used in [torch.full((n,), 7.0, device=DEVICE) for n in (1, 1, 1, 1, 5, 5, 5, 5)]:
+        used.cpu()
+    for size in (1, 5):
+        x = torch.empty(0, size, device=DEVICE, requires_grad=True)
+        weight, bias = (torch.full((size,), 3.0, device=DEVICE, requires_grad=True) for _ in range(2))
+        gradients = torch.autograd.grad(F.layer_norm(x, (size,), weight, bias).sum(), (weight, bias))
+        assert [g.tolist() for g in gradients] == [[0.0] * size] * 2
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_rms_norm(dtype: torch.dtype) -> None:
     arguments = [values(dtype, (3, 5, 40)), values(dtype, (40,), 2)]
