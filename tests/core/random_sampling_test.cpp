@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "neuron/base/error.h"
+#include "neuron/kernels/kernel.h"
+#include "neuron/kernels/philox.h"
+
+namespace neuron::kernels {
+namespace {
+
+TEST(Philox, MatchesThePublishedVector) {
+  // Known answer of the reference implementation for counter 0 and key 0.
+  std::array<uint32_t, 4> expected = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+  EXPECT_EQ(philox(0, 0), expected);
+  EXPECT_EQ(philox64(0, 0), 0xe169c58d6627e8d5u);
+}
+
+std::vector<int64_t> permutation(int64_t n, int64_t seed, int64_t offset) {
+  std::vector<int64_t> values(static_cast<size_t>(n), -1);
+  TensorView out{values.data(), DType::Int64, {n}, {1}};
+  Scalar scalars[] = {Scalar::of(seed), Scalar::of(offset)};
+  find_kernel("random_permutation")->run({.outputs = {&out, 1}, .inputs = {}, .attributes = {}, .scalars = scalars});
+  return values;
+}
+
+TEST(RandomPermutation, HoldsEachNumberOnceAndFollowsTheSeed) {
+  std::vector<int64_t> first = permutation(257, 1, 0), sorted = first, identity(257);
+  std::iota(identity.begin(), identity.end(), 0);
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(sorted, identity);
+  EXPECT_NE(first, identity);
+  EXPECT_EQ(permutation(257, 1, 0), first);
+  EXPECT_NE(permutation(257, 2, 0), first);
+  EXPECT_NE(permutation(257, 1, 260), first);
+}
+
+std::vector<int64_t> draw(std::vector<float> weights, int64_t samples, bool replacement) {
+  std::vector<int64_t> drawn(static_cast<size_t>(samples));
+  TensorView out{drawn.data(), DType::Int64, {1, samples}, {samples, 1}};
+  TensorView in{weights.data(), DType::Float32, {1, static_cast<int64_t>(weights.size())}, {0, 1}};
+  Scalar scalars[] = {Scalar::of(int64_t{3}), Scalar::of(int64_t{0})};
+  int64_t attributes[] = {replacement};
+  find_kernel("multinomial")
+      ->run({.outputs = {&out, 1}, .inputs = {&in, 1}, .attributes = attributes, .scalars = scalars});
+  return drawn;
+}
+
+TEST(Multinomial, DrawsInProportion) {
+  int64_t counts[4] = {};
+  for (int64_t category : draw({1, 0, 3, 4}, 40000, true)) ++counts[category];
+  EXPECT_EQ(counts[1], 0);
+  EXPECT_NEAR(static_cast<double>(counts[0]) / 40000, 0.125, 0.01);
+  EXPECT_NEAR(static_cast<double>(counts[2]) / 40000, 0.375, 0.01);
+}
+
+TEST(Multinomial, WithoutReplacementTakesWeightedCategoriesFirst) {
+  std::vector<int64_t> drawn = draw({1, 0, 3, 4}, 4, false);
+  EXPECT_EQ(drawn[3], 1);
+  std::sort(drawn.begin(), drawn.end());
+  EXPECT_EQ(drawn, (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(Multinomial, RefusesWhatIsNoDistribution) {
+  for (float bad : {-1.0f, HUGE_VALF, std::nanf("")}) {
+    try {
+      draw({1, bad}, 1, true);
+      FAIL() << "no error for " << bad;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "probability tensor contains either `inf`, `nan` or element < 0");
+    }
+  }
+  EXPECT_THROW(draw({0, 0}, 1, true), Error);
+}
+
+}  // namespace
+}  // namespace neuron::kernels
