@@ -80,7 +80,9 @@ def arguments(op: torch._ops.OpOverload, shapes: list[tuple[int, ...]], dtype: t
             elif "shift" in base and argument.name == "other":
                 made.append(values(shape, dtype, base, argument.name, integers_from=0))
             elif base in ("div", "floor_divide", "remainder", "fmod") and not dtype.is_floating_point:
-                made.append(values(shape, dtype, base, argument.name, integers_from=1 if argument.name == "other" else -5))
+                made.append(
+                    values(shape, dtype, base, argument.name, integers_from=1 if argument.name == "other" else -5)
+                )
             else:
                 made.append(values(shape, dtype, base, argument.name))
         elif kind in ("number", "Optional[number]", "float", "Optional[float]"):

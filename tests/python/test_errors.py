@@ -15,7 +15,9 @@ CASES: dict[str, Callable[[str], object]] = {
     "out dtype": lambda d: torch.exp(torch.ones(3, device=d), out=torch.ones(3, dtype=torch.long, device=d)),
     "bool subtraction": lambda d: torch.ones(3, dtype=torch.bool, device=d) - torch.ones(3, dtype=torch.bool, device=d),
     "bool negation": lambda d: -torch.ones(3, dtype=torch.bool, device=d),
-    "alpha": lambda d: torch.add(torch.ones(3, dtype=torch.long, device=d), torch.ones(3, dtype=torch.long, device=d), alpha=1.5),
+    "alpha": lambda d: torch.add(
+        torch.ones(3, dtype=torch.long, device=d), torch.ones(3, dtype=torch.long, device=d), alpha=1.5
+    ),
     "negative integer power": lambda d: torch.tensor([2, 3], device=d) ** -1,
     "float bitwise": lambda d: torch.ones(3, device=d) & torch.ones(3, device=d),
     "overlapping output": lambda d: torch.ones(1, device=d).expand(3).add_(1),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+
 import torch_neuronx
 
 FACTORIES: dict[str, Callable[[str], torch.Tensor]] = {

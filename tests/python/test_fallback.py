@@ -6,8 +6,10 @@ import warnings
 
 import pytest
 import torch
+
 import torch_neuronx
 from torch_neuronx import _C
+
 
 # An operator that has no device kernel: spherical Bessel functions are not part of any model.
 def unusual(x: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+
 import torch_neuronx
 from aten_samples import arguments, on_device, overload, table
 
@@ -65,7 +66,9 @@ def is_inplace(name: str) -> bool:
 
 
 def is_out(name: str) -> bool:
-    return any(a.alias_info is not None and a.alias_info.is_write and a.kwarg_only for a in overload(name)._schema.arguments)
+    return any(
+        a.alias_info is not None and a.alias_info.is_write and a.kwarg_only for a in overload(name)._schema.arguments
+    )
 
 
 FUNCTIONAL = [name for name in ROWS if not is_inplace(name) and not is_out(name)]
@@ -159,7 +162,12 @@ def test_numbers_promote_as_on_the_cpu():
     for dtype in DTYPES:
         x = torch.arange(4).to(dtype)
         for number in (2, 2.5, True, torch.tensor(3), torch.tensor(3.5), torch.tensor(1.5, dtype=torch.float64)):
-            for op in (torch.add, torch.mul, torch.div, torch.maximum if isinstance(number, torch.Tensor) else torch.sub):
+            for op in (
+                torch.add,
+                torch.mul,
+                torch.div,
+                torch.maximum if isinstance(number, torch.Tensor) else torch.sub,
+            ):
                 expected = outcome(op, [x, number])
                 assert_same(outcome(op, [x.to("neuron"), number]), expected, f"{op.__name__} {dtype} {number!r}")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+
 import torch_neuronx
 
 VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
