@@ -3,6 +3,8 @@ uses, so that the two cannot disagree."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch_neuronx import amp
 from torch_neuronx.neuron import _utils, memory, random, streams
 from torch_neuronx.neuron.device import (
@@ -147,6 +149,14 @@ __all__ = [
     "streams",
     "synchronize",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Activation checkpointing asks this before it saves and restores the generators' states.
+    if name == "_initialized":
+        return is_initialized()
+    raise AttributeError(f"module 'torch.neuron' has no attribute {name!r}")
+
 
 # Names with an underscore that torch itself looks up here.
 _TORCH_INTERNAL = (
