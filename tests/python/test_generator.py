@@ -92,6 +92,8 @@ def test_clone_and_graphsafe_state():
 
 
 def test_generator_of_another_device_is_refused(second_device):
+    with pytest.raises(RuntimeError, match="Expected a 'neuron' device type for generator but found 'cpu'"):
+        torch.rand(3, device="neuron", generator=torch.Generator("cpu"))
     with pytest.raises(RuntimeError, match="Expected a generator of device neuron:0"):
         torch.rand(3, device="neuron", generator=torch.Generator(f"neuron:{second_device}"))
 

@@ -9,19 +9,13 @@
 #include "torch_neuronx/csrc/aten/philox.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
-#include "torch_neuronx/csrc/register/generator.h"
+#include "torch_neuronx/csrc/register/storage.h"
 
 namespace neuron::aten {
 
 PhiloxState reserve(const std::optional<at::Generator>& generator, at::Device device, int64_t count) {
-  at::Generator source =
-      generator && generator->defined() ? *generator : torch_neuronx::default_generator(device.index());
-  TORCH_CHECK(source.device().type() == device.type(), "Expected a '", device.type(),
-              "' device type for generator but found '", source.device().type(), "'");
-  const std::lock_guard<std::mutex> lock(source.mutex());
-  const uint64_t seed = source.current_seed(), offset = source.get_offset();
-  source.set_offset(offset + (static_cast<uint64_t>(count) + 3) / 4 * 4);
-  return {static_cast<int64_t>(seed), static_cast<int64_t>(offset)};
+  const torch_neuronx::PhiloxReservation reserved = torch_neuronx::reserve_philox(generator, device, count);
+  return {static_cast<int64_t>(reserved.seed), static_cast<int64_t>(reserved.offset)};
 }
 
 namespace {
