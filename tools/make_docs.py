@@ -1,6 +1,6 @@
 """Builds what is generated in docs/ and checks every page: links and the paths that pages name must exist.
 
-Generators are the scripts tools/generate_*.py; each writes its own page and prints its name.
+GENERATED names the pages that come from a table of the code, with the command that writes each.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# page -> command; {page} is replaced by its path, without it the command's output is the page.
+GENERATED = {
+    "docs/coverage.md": [sys.executable, "ops/generate.py", "--coverage", "{page}"],
+    "docs/environment.md": ["build/dev/bin/neuron-options", "--markdown"],
+}
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
 # A path in backticks that starts with one of the tree's folders: `neuron/ir/graph.h`, `docs/numerics.md`, `neuron/base/`.
 NAMED_PATH = re.compile(r"`((?:neuron|torch_neuronx|tests|tools|docs|examples|benchmarks|ops|cmake)/[\w./-]*)`")
@@ -32,13 +37,21 @@ def faults(page: Path) -> Iterator[str]:
                 yield f"{page.relative_to(ROOT)}:{number}: names {target}, which does not exist"
 
 
+def generate() -> None:
+    for page, command in GENERATED.items():
+        words = [word.replace("{page}", page) for word in command]
+        output = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+        if words == command:
+            (ROOT / page).write_text(output)
+        print(f"generated {page}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="check the pages without generating any")
     arguments = parser.parse_args()
     if not arguments.check:
-        for script in sorted(ROOT.glob("tools/generate_*.py")):
-            subprocess.run([sys.executable, str(script)], cwd=ROOT, check=True)
+        generate()
     found = [fault for page in pages() for fault in faults(page)]
     print("\n".join(found) or f"{len(pages())} pages, every link and path exists")
     return 1 if found else 0
