@@ -1,4 +1,4 @@
-"""Comparison of the device with CPU PyTorch: values against float64, metadata and special values against the CPU in the same dtype."""
+"""Comparison of the device with CPU PyTorch: values against float64, dtypes and shapes against the CPU's own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 DEVICE = "neuron"
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
-# How far a result may lie from the rounded float64 value: in units of the dtype's epsilon, relative to the larger of the
-# value and `scale`.
+# How far a result may lie from the float64 value: in units of the dtype's epsilon, relative to the larger of the value
+# and `scale`.
 EPSILONS = 4
 
 
@@ -92,7 +92,10 @@ def check_gradients(
     """Compares the gradients of a weighted sum of the results with those of float64."""
 
     def gradients(values: Sequence[Any]) -> list[torch.Tensor]:
-        leaves = [v.detach().requires_grad_() if isinstance(v, torch.Tensor) and v.dtype.is_floating_point else v for v in values]
+        leaves = [
+            v.detach().requires_grad_() if isinstance(v, torch.Tensor) and v.dtype.is_floating_point else v
+            for v in values
+        ]
         total = None
         for result in flatten(function(*leaves)):
             if not result.requires_grad:

@@ -109,11 +109,15 @@ def test_unary(name: str, dtype: torch.dtype) -> None:
         check(function, [x], max(tolerance, 1), scale)
 
 
-@pytest.mark.parametrize("name", [n for n in UNARY if n not in ("digamma", "neg", "sign", "floor", "ceil", "trunc", "round", "nan_to_num")])
+@pytest.mark.parametrize(
+    "name", [n for n in UNARY if n not in ("digamma", "neg", "sign", "floor", "ceil", "trunc", "round", "nan_to_num")]
+)
 def test_unary_gradient(name: str) -> None:
     function, low, high, _ = UNARY[name]
     with torch_neuronx.testing.no_fallback():
-        check_gradients(function, [values(torch.float32, (6, 9), max(low, -2.9), min(high, 2.9) if high > low else high)], 32)
+        check_gradients(
+            function, [values(torch.float32, (6, 9), max(low, -2.9), min(high, 2.9) if high > low else high)], 32
+        )
 
 
 SPECIAL = torch.tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 1e-30, -1e30, 88.0, -100.0])
@@ -298,7 +302,11 @@ def test_losses(name: str, reduction: str) -> None:
 
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_binary_cross_entropy(reduction: str) -> None:
-    p, t, w = values(torch.float32, (5, 9), 0.1, 0.9), values(torch.float32, (5, 9), 0, 1), values(torch.float32, (9,), 0.5, 2)
+    p, t, w = (
+        values(torch.float32, (5, 9), 0.1, 0.9),
+        values(torch.float32, (5, 9), 0, 1),
+        values(torch.float32, (9,), 0.5, 2),
+    )
     with torch_neuronx.testing.no_fallback():
         check(lambda x, y, z: F.binary_cross_entropy(x, y, z, reduction=reduction), [p, t, w], 16)
         check(lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction=reduction), [p * 4, t], 16)
@@ -321,7 +329,9 @@ def test_cross_entropy(shape: tuple[int, ...], reduction: str) -> None:
     weight = values(torch.float32, (5,), 0.5, 2)
 
     def loss(logits: torch.Tensor) -> torch.Tensor:
-        return F.cross_entropy(logits, target.to(logits.device), weight.to(logits.device, logits.dtype), reduction=reduction)
+        return F.cross_entropy(
+            logits, target.to(logits.device), weight.to(logits.device, logits.dtype), reduction=reduction
+        )
 
     with torch_neuronx.testing.no_fallback():
         check(loss, [x], 16, 1.0)

@@ -35,8 +35,12 @@ def test_layer_norm(dtype: torch.dtype, shape: tuple[tuple[int, ...], int], affi
 def test_layer_norm_of_strided_and_empty() -> None:
     x = values(torch.float32, (6, 5, 7))
     with torch_neuronx.testing.no_fallback():
-        torch.testing.assert_close(F.layer_norm(x.to(DEVICE).transpose(0, 1), (7,)).cpu(), F.layer_norm(x.transpose(0, 1), (7,)))
-        torch.testing.assert_close(F.layer_norm(x.to(DEVICE).transpose(1, 2), (5,)).cpu(), F.layer_norm(x.transpose(1, 2), (5,)))
+        torch.testing.assert_close(
+            F.layer_norm(x.to(DEVICE).transpose(0, 1), (7,)).cpu(), F.layer_norm(x.transpose(0, 1), (7,))
+        )
+        torch.testing.assert_close(
+            F.layer_norm(x.to(DEVICE).transpose(1, 2), (5,)).cpu(), F.layer_norm(x.transpose(1, 2), (5,))
+        )
         assert F.layer_norm(torch.empty(0, 4, device=DEVICE), (4,)).shape == (0, 4)
 
 
@@ -70,7 +74,10 @@ def test_batch_norm(dtype: torch.dtype, training: bool, shape: tuple[int, ...]) 
     arguments = [values(dtype, shape), values(dtype, (3,), 2), values(dtype, (3,), 3)]
 
     def function(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        mean, variance = torch.full((3,), 0.25, dtype=x.dtype, device=x.device), torch.ones(3, dtype=x.dtype, device=x.device)
+        mean, variance = (
+            torch.full((3,), 0.25, dtype=x.dtype, device=x.device),
+            torch.ones(3, dtype=x.dtype, device=x.device),
+        )
         return F.batch_norm(x, mean, variance, weight, bias, training, 0.1)
 
     with torch_neuronx.testing.no_fallback():

@@ -1,4 +1,4 @@
-"""Optimizer steps and gradient scaling: equal to the CPU's after several steps, without a fallback and without a wait."""
+"""Optimizer steps and gradient scaling: equal to the CPU's after several steps, without a fallback."""
 
 from __future__ import annotations
 

@@ -77,7 +77,9 @@ def test_moments(dtype: torch.dtype) -> None:
         assert empty.exponential_().min().item() > 0
         assert moments(empty.bernoulli_(0.3))[0] == pytest.approx(0.3, abs=0.02)
         assert moments(empty.geometric_(0.5))[0] == pytest.approx(2, abs=0.05)
-        assert empty.cauchy_(1, 2).cpu().median().item() == pytest.approx(1, abs=0.1) if dtype == torch.float32 else True
+        assert (
+            empty.cauchy_(1, 2).cpu().median().item() == pytest.approx(1, abs=0.1) if dtype == torch.float32 else True
+        )
         assert moments(empty.log_normal_(0, 0.25))[0] == pytest.approx(1.0317, abs=0.02)
 
 

@@ -18,7 +18,13 @@ DIMS: tuple[Any, ...] = (0, 1, 2, -1, (0, 1), (1, 2), (0, 2), (0, 1, 2), None)
 def values(dtype: torch.dtype, shape: tuple[int, ...] = (3, 5, 37)) -> torch.Tensor:
     generator = torch.Generator().manual_seed(11)
     x = torch.randn(shape, generator=generator, dtype=torch.float64)
-    return (x * 4).to(dtype) if not dtype.is_floating_point and dtype != torch.bool else (x > 0) if dtype == torch.bool else x.to(dtype)
+    return (
+        (x * 4).to(dtype)
+        if not dtype.is_floating_point and dtype != torch.bool
+        else (x > 0)
+        if dtype == torch.bool
+        else x.to(dtype)
+    )
 
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {
@@ -98,7 +104,9 @@ def test_extremes_with_positions(dim: int) -> None:
         for function in (torch.argmax, torch.argmin):
             index = function(d, dim).cpu()
             first = function(x, dim)
-            assert torch.equal(x.gather(dim, index.unsqueeze(dim)).nan_to_num(99), x.gather(dim, first.unsqueeze(dim)).nan_to_num(99))
+            assert torch.equal(
+                x.gather(dim, index.unsqueeze(dim)).nan_to_num(99), x.gather(dim, first.unsqueeze(dim)).nan_to_num(99)
+            )
 
 
 def test_argmax_takes_the_first() -> None:
@@ -159,7 +167,15 @@ def test_empty_and_scalar() -> None:
 def test_special_values() -> None:
     x = torch.tensor([[math.inf, 1.0], [math.nan, 1.0], [math.inf, -math.inf], [-math.inf, -math.inf]])
     d = x.to(DEVICE)
-    for function in (torch.sum, torch.amax, torch.amin, torch.mean, torch.logsumexp, torch.linalg.vector_norm, torch.nansum):
+    for function in (
+        torch.sum,
+        torch.amax,
+        torch.amin,
+        torch.mean,
+        torch.logsumexp,
+        torch.linalg.vector_norm,
+        torch.nansum,
+    ):
         expected = function(x, dim=1)
         torch.testing.assert_close(function(d, dim=1).cpu(), expected, equal_nan=True)
 
@@ -171,14 +187,18 @@ def test_dtype_argument() -> None:
             actual = x.to(DEVICE).sum(2, dtype=dtype)
             assert actual.dtype == dtype
             torch.testing.assert_close(actual.cpu(), x.to(dtype).sum(2), rtol=1e-5, atol=1e-5)
-        assert torch.equal(values(torch.int32).to(DEVICE).sum(dtype=torch.int32).cpu(), values(torch.int32).sum(dtype=torch.int32))
+        assert torch.equal(
+            values(torch.int32).to(DEVICE).sum(dtype=torch.int32).cpu(), values(torch.int32).sum(dtype=torch.int32)
+        )
         out = torch.empty(0, device=DEVICE)
         torch.mean(x.float().to(DEVICE), 1, out=out)
         torch.testing.assert_close(out.cpu(), x.float().mean(1))
 
 
 def test_sums_in_bfloat16_accumulate_in_float32() -> None:
-    assert torch.ones(3000, dtype=torch.bfloat16, device=DEVICE).sum().item() == 3008  # 3000 rounded to eight bits, once
+    assert (
+        torch.ones(3000, dtype=torch.bfloat16, device=DEVICE).sum().item() == 3008
+    )  # 3000 rounded to eight bits, once
     assert torch.ones(10, 3000, dtype=torch.bfloat16, device=DEVICE).sum(1).sum().item() == 30080
 
 

@@ -23,8 +23,12 @@ def values(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
 @pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
 def test_values(function, dim: int, dtype: torch.dtype) -> None:  # type: ignore[no-untyped-def]
     with torch_neuronx.testing.no_fallback():
-        check(lambda x: function(x, dim), [values(dtype, (4, 7, 33))], EPSILONS, 0.0 if function is torch.softmax else 1.0)
-        check(lambda x: function(x, -1), [values(dtype, (2, 5000))], EPSILONS, 0.0 if function is torch.softmax else 1.0)
+        check(
+            lambda x: function(x, dim), [values(dtype, (4, 7, 33))], EPSILONS, 0.0 if function is torch.softmax else 1.0
+        )
+        check(
+            lambda x: function(x, -1), [values(dtype, (2, 5000))], EPSILONS, 0.0 if function is torch.softmax else 1.0
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
