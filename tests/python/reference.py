@@ -60,7 +60,8 @@ def assert_near(actual: torch.Tensor, expected: torch.Tensor, epsilons: float = 
         worst = (~fine).nonzero()[0].tolist()
         at = tuple(worst)
         raise AssertionError(
-            f"{int((~fine).sum())} of {fine.numel()} elements differ; at {at}: {wide[at].item()!r}, expected {target[at].item()!r}"
+            f"{int((~fine).sum())} of {fine.numel()} elements differ; at {at}: {wide[at].item()!r}, "
+            f"expected {target[at].item()!r}"
         )
 
 
@@ -71,7 +72,7 @@ def check(
     scale: float = 0.0,
     same_dtype: bool = True,
 ) -> None:
-    """Runs the function on the device and on the CPU in float64; dtypes and shapes must be the CPU's in the given dtype."""
+    """Runs the function on the device and on the CPU in float64; dtypes and shapes must be those of the CPU."""
     actual = flatten(function(*to_device(tuple(arguments))))
     expected = flatten(function(*to_double(tuple(arguments))))
     plain = flatten(function(*arguments)) if same_dtype else expected
