@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "neuron/lowering/operator_attributes.h"
-#include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/fallback.h"
 #include "torch_neuronx/csrc/aten/infer.h"
 #include "torch_neuronx/csrc/aten/layout.h"
@@ -22,9 +21,15 @@ namespace {
 
 // An operand that takes part in type promotion.
 struct Promoting {
-  const at::Tensor* tensor;
-  at::Scalar number;
+  const at::Tensor* tensor;  // null: a number
+  at::ScalarType number;     // only its kind matters
 };
+
+at::Scalar number_of_kind(at::ScalarType kind) {
+  if (kind == at::ScalarType::Bool) return true;
+  if (c10::isComplexType(kind)) return c10::complex<double>(1);
+  return c10::isFloatingType(kind) ? at::Scalar(1.0) : at::Scalar(1);
+}
 
 }  // namespace
 
@@ -47,10 +52,6 @@ struct PointwiseKernel::Operands {
 };
 
 namespace {
-
-constexpr PointwiseRow kRows[] = {
-#include "aten_ops_table.inc"
-};
 
 enum Kind : uint64_t { Dimensioned = 1, ZeroDimensional = 2, Wrapped = 3, NegativeNumber = 0 };
 
@@ -174,14 +175,14 @@ void PointwiseKernel::add_tensor(const Parameter& parameter, const at::Tensor& t
   operands.extend_key(key_bits(tensor.scalar_type(), wrapped             ? Wrapped
                                                      : tensor.dim() == 0 ? ZeroDimensional
                                                                          : Dimensioned));
-  if (parameter.promotes) operands.promoting.push_back(Promoting{&tensor, at::Scalar()});
+  if (parameter.promotes) operands.promoting.push_back({&tensor, at::ScalarType::Undefined});
   operands.tensors.push_back(&tensor);
   operands.inputs.emplace_back(tensor);
 }
 
 void PointwiseKernel::add_number(const Parameter& parameter, const at::Scalar& number, Operands& operands) const {
   if (number.isSymbolic()) decline();
-  if (parameter.promotes) operands.promoting.push_back(Promoting{nullptr, number});
+  if (parameter.promotes) operands.promoting.push_back({nullptr, number.type()});
   const Scalar operand = scalar_of(number);
   // Type rules look at the sign of a number (integer powers) and at its kind, not at more of its value.
   operands.extend_key(key_bits(number.type(), operand.as_double() < 0 ? NegativeNumber : Wrapped) | 1ull << 8);
@@ -314,7 +315,7 @@ at::ScalarType PointwiseKernel::common_dtype(const Operands& operands) const {
   at::native::ResultTypeState state;
   for (const Promoting& operand : operands.promoting) {
     state = operand.tensor != nullptr ? at::native::update_result_type_state(*operand.tensor, state)
-                                      : at::native::update_result_type_state(operand.number, state);
+                                      : at::native::update_result_type_state(number_of_kind(operand.number), state);
   }
   const at::ScalarType common = at::native::result_type(state);
   if (operands.promote_to_float && c10::isIntegralType(common, /*includeBool=*/true)) {
@@ -426,130 +427,6 @@ at::Tensor PointwiseKernel::call(const c10::OperatorHandle& op, std::initializer
   if (number != nullptr) stack.emplace_back(*number);
   (*this)(op, c10::DispatchKeySet(), &stack);
   return std::move(stack.back()).toTensor();
-}
-
-namespace {
-
-class BoxedPointwise final : public c10::OperatorKernel {
- public:
-  explicit BoxedPointwise(std::shared_ptr<PointwiseKernel> kernel) : kernel_(std::move(kernel)) {}
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) {
-    (*kernel_)(op, keys, stack);
-  }
-
- private:
-  std::shared_ptr<PointwiseKernel> kernel_;
-};
-
-// The signatures most calls have, without boxing: a boxed tensor costs a reference on its Python object.
-class UnboxedKernel : public c10::OperatorKernel {
- public:
-  UnboxedKernel(std::shared_ptr<PointwiseKernel> kernel, const c10::OperatorHandle& op)
-      : kernel_(std::move(kernel)), op_(op) {}
-
- protected:
-  std::shared_ptr<PointwiseKernel> kernel_;
-  c10::OperatorHandle op_;
-};
-
-struct Unary final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor operator()(const at::Tensor& x) { return kernel_->call(op_, {&x}, nullptr); }
-};
-struct UnaryNumber final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor operator()(const at::Tensor& x, const at::Scalar& n) { return kernel_->call(op_, {&x}, &n); }
-};
-struct Binary final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor operator()(const at::Tensor& x, const at::Tensor& y) { return kernel_->call(op_, {&x, &y}, nullptr); }
-};
-struct BinaryNumber final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor operator()(const at::Tensor& x, const at::Tensor& y, const at::Scalar& n) {
-    return kernel_->call(op_, {&x, &y}, &n);
-  }
-};
-struct UnaryInPlace final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor& operator()(at::Tensor& x) { return kernel_->call(op_, {&x}, nullptr), x; }
-};
-struct UnaryNumberInPlace final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor& operator()(at::Tensor& x, const at::Scalar& n) { return kernel_->call(op_, {&x}, &n), x; }
-};
-struct BinaryInPlace final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor& operator()(at::Tensor& x, const at::Tensor& y) { return kernel_->call(op_, {&x, &y}, nullptr), x; }
-};
-struct BinaryNumberInPlace final : UnboxedKernel {
-  using UnboxedKernel::UnboxedKernel;
-  at::Tensor& operator()(at::Tensor& x, const at::Tensor& y, const at::Scalar& n) {
-    return kernel_->call(op_, {&x, &y}, &n), x;
-  }
-};
-
-template <typename F>
-c10::KernelFunction unboxed(std::shared_ptr<PointwiseKernel> kernel, const c10::OperatorHandle& op) {
-  return c10::KernelFunction::makeFromUnboxedFunctor<false, F>(std::make_unique<F>(std::move(kernel), op));
-}
-
-// Empty for the signatures that stay boxed.
-std::optional<c10::KernelFunction> unboxed_kernel(const c10::OperatorHandle& op,
-                                                  const std::shared_ptr<PointwiseKernel>& kernel) {
-  const c10::FunctionSchema& schema = op.schema();
-  size_t tensors = 0, numbers = 0;
-  for (const c10::Argument& argument : schema.arguments()) {
-    const c10::TypeKind kind = argument.real_type()->kind();
-    const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-    if (kind == c10::TypeKind::TensorType && numbers == 0 && !(written && argument.kwarg_only())) {
-      ++tensors;
-    } else if (kind == c10::TypeKind::NumberType) {
-      ++numbers;
-    } else {
-      return std::nullopt;
-    }
-  }
-  if (schema.returns().size() != 1 || tensors < 1 || tensors > 2 || numbers > 1) return std::nullopt;
-  const bool in_place = schema.arguments()[0].alias_info() != nullptr;
-  const size_t form = (in_place ? 4 : 0) + (tensors - 1) * 2 + numbers;
-  switch (form) {
-    case 0:
-      return unboxed<Unary>(kernel, op);
-    case 1:
-      return unboxed<UnaryNumber>(kernel, op);
-    case 2:
-      return unboxed<Binary>(kernel, op);
-    case 3:
-      return unboxed<BinaryNumber>(kernel, op);
-    case 4:
-      return unboxed<UnaryInPlace>(kernel, op);
-    case 5:
-      return unboxed<UnaryNumberInPlace>(kernel, op);
-    case 6:
-      return unboxed<BinaryInPlace>(kernel, op);
-    default:
-      return unboxed<BinaryNumberInPlace>(kernel, op);
-  }
-}
-
-}  // namespace
-
-void register_pointwise() {
-  for (const PointwiseRow& row : kRows) {
-    const lowering::Operator* op = lowering::find_operator(row.lowering);
-    if (op == nullptr) continue;
-    const c10::OperatorName name = full_name(row.op);
-    auto handle = c10::Dispatcher::singleton().findSchema(name);
-    TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
-    OperatorRecord& record = new_operator_record(c10::toString(name));
-    const auto kernel = std::make_shared<PointwiseKernel>(row, *op, handle->schema(), record);
-    if (auto function = unboxed_kernel(*handle, kernel)) {
-      add_kernel(name, std::move(*function));
-    } else {
-      add_kernel(name, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<BoxedPointwise>(kernel)));
-    }
-  }
 }
 
 }  // namespace neuron::aten

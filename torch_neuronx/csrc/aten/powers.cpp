@@ -25,6 +25,8 @@ void power(Arguments& arguments) {
   const at::Scalar exponent = arguments.scalar(1);
   if (exponent.isComplex() || self.scalar_type() == at::ScalarType::Bool) decline();
   require_row_dtype(self);
+  TORCH_CHECK(self.is_floating_point() || exponent.isFloatingPoint() || exponent.toLong() >= 0,
+              "Integers to negative integer powers are not allowed.");
   const at::Tensor& out = arguments.output();
   require_row_dtype(out);
   check_no_internal_overlap(out);
