@@ -123,11 +123,14 @@ def test_conjugate_and_negative_bits(dtype: torch.dtype):
     assert torch.equal(torch.zeros_like(host).copy_(device.conj()), host.conj())
 
 
-def test_source_may_change_after_a_copy():
-    source = torch.ones(1000)
-    device = torch.empty(1000, device="neuron").copy_(source, non_blocking=True)
+@pytest.mark.parametrize("size", [10, 1000, 100_000])
+def test_source_may_change_after_a_copy(size: int):
+    source = torch.ones(size)
+    device = torch.empty(size, device="neuron").copy_(source, non_blocking=True)
+    strided = torch.empty(size // 2, device="neuron").copy_(source[::2])
     source.fill_(7)
-    assert device.sum().item() == 1000
+    assert device.cpu().unique().tolist() == [1]
+    assert strided.cpu().unique().tolist() == [1]
 
 
 def test_pinned_non_blocking():

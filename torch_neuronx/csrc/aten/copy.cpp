@@ -128,19 +128,27 @@ at::Tensor host_to_dtype(const at::Tensor& source, at::ScalarType dtype) {
   return at::_ops::_to_copy::call(source, dtype, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
 }
 
+// Bytes; below malloc's threshold for mapping new pages.
+constexpr size_t kLargestStagedCopy = 64 * 1024;
+
 bool pinned(const at::Tensor& tensor) { return at::_ops::is_pinned::call(tensor, std::nullopt); }
 
 void host_to_device(const at::Tensor& target, at::Tensor source, bool non_blocking) {
   if (source.is_conj()) source = at::_ops::resolve_conj::call(source);
   if (source.is_neg()) source = at::_ops::resolve_neg::call(source);
   if (!convertible(target, source)) source = host_to_dtype(source, target.scalar_type());
-  // The command runs later: the caller may change pageable memory meanwhile, so it reads a private copy.
+  // The command runs later, and the caller may change pageable memory meanwhile: a small source is copied aside, a
+  // large one (fresh pages cost more than the wait) is read before this returns.
   const bool number = source.dim() == 0 && converts(source.scalar_type());
-  if (!number && !(non_blocking && pinned(source))) {
+  const bool held = number || (non_blocking && pinned(source));
+  const bool wait = !held && source.nbytes() > kLargestStagedCopy;
+  if (!held && !wait) {
     source =
         at::_ops::_to_copy::call(source, std::nullopt, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
   }
-  record_with_bits(target, source, torch_neuronx::current_stream(target.device()));
+  eager::Stream& stream = torch_neuronx::current_stream(target.device());
+  record_with_bits(target, source, stream);
+  if (wait) eager::synchronize(stream, eager::FlushReason::Synchronize);
 }
 
 void device_to_host(const at::Tensor& target, const at::Tensor& source, bool non_blocking) {
