@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <type_traits>
 
 #include "neuron/base/dtype.h"
 #include "neuron/base/error.h"
@@ -130,6 +131,24 @@ decltype(auto) dispatch_index(DType dtype, const Body& body) {
   if (dtype == DType::Int64) return body(int64_t{});
   if (dtype == DType::Int32) return body(int32_t{});
   fail(ErrorKind::Internal, "an index tensor has dtype {}", dtype_name(dtype));
+}
+
+// Arithmetic as PyTorch's: integers wrap around, without the undefined behaviour of signed overflow.
+template <typename C>
+C add_wrapping(C x, C y) {
+  if constexpr (std::is_integral_v<C>) {
+    return static_cast<C>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
+  } else {
+    return x + y;
+  }
+}
+template <typename C>
+C multiply_wrapping(C x, C y) {
+  if constexpr (std::is_integral_v<C>) {
+    return static_cast<C>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+  } else {
+    return x * y;
+  }
 }
 
 }  // namespace neuron::kernels

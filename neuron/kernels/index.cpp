@@ -182,7 +182,7 @@ void add_indexed(const IndexedPlaces& places, const TensorView& self, const Tens
       visit(access, false, threads, [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
         for (int64_t j = 0; j < count; ++j) {
           C& place = to[x + j * x_stride];
-          place = static_cast<C>(place + scale * E::load(from[y + j * y_stride]));
+          place = add_wrapping(place, multiply_wrapping(scale, E::load(from[y + j * y_stride])));
         }
       });
     };

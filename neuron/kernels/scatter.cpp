@@ -70,9 +70,9 @@ template <typename C>
 C combine(Combine how, C old, C value) {
   switch (how) {
     case Combine::Add:
-      return static_cast<C>(old + value);
+      return add_wrapping(old, value);
     case Combine::Multiply:
-      return static_cast<C>(old * value);
+      return multiply_wrapping(old, value);
     case Combine::Minimum:
       return value < old || value != value ? value : old;
     case Combine::Maximum:

@@ -1,4 +1,4 @@
-// Kernels "sort" (always stable) and "topk". NaN is greater than every number; equal elements keep their order.
+// Kernels "sort" (always stable), "topk" and "isin". NaN is greater than every number; equal elements keep their order.
 #include <algorithm>
 #include <vector>
 
@@ -103,7 +103,33 @@ void run_topk(const Call& call) {
   });
 }
 
+// outputs: bool; inputs: elements of any shape, test elements of the same dtype; attributes: invert. A NaN equals
+// nothing.
+void run_isin(const Call& call) {
+  const TensorView &result = call.outputs[0], &elements = call.inputs[0], &tests = call.inputs[1];
+  bool invert = call.attributes[0] != 0;
+  dispatch_real(elements.dtype, [&](auto element) {
+    using E = decltype(element);
+    using C = typename E::Compute;
+    const auto* values = elements.as<typename E::Storage>();
+    const auto* candidates = tests.as<typename E::Storage>();
+    std::vector<Entry<C>> known;  // entries rather than values: a vector of bool is no array
+    StridedLoop<1>(tests.sizes, {&tests.strides}).for_each([&](const auto& offsets) {
+      C value = E::load(candidates[offsets[0]]);
+      if (!is_nan(value)) known.push_back({value, 0});
+    });
+    auto less = [](const Entry<C>& x, const Entry<C>& y) { return x.key < y.key; };
+    std::sort(known.begin(), known.end(), less);
+    StridedLoop<2>(elements.sizes, {&elements.strides, &result.strides}).for_each([&](const auto& offsets) {
+      C value = E::load(values[offsets[0]]);
+      bool found = !is_nan(value) && std::binary_search(known.begin(), known.end(), Entry<C>{value, 0}, less);
+      result.as<bool>()[offsets[1]] = found != invert;
+    });
+  });
+}
+
 const KernelRegistration registrations[] = {
+    KernelRegistration({.name = "isin", .run = run_isin}),
     KernelRegistration({.name = "sort", .run = run_sort}),
     KernelRegistration({.name = "topk", .run = run_topk}),
 };

@@ -116,6 +116,14 @@ TEST(Index, PutKeepsTheLastOfEqualPlacesAndAccumulatesInOrder) {
   }
 }
 
+TEST(Index, IntegersWrapAround) {
+  Ints self{std::numeric_limits<int64_t>::max()}, source{1}, index{0};
+  call("index_add", {view(self, {1})}, {view(source, {1}), view(index, {1})}, {0}, {Scalar::of(int64_t{1})});
+  EXPECT_EQ(self[0], std::numeric_limits<int64_t>::min());
+  call("scatter", {view(self, {1})}, {view(index, {1}), view(self, {1})}, {0, 1});
+  EXPECT_EQ(self[0], 0);
+}
+
 TEST(Index, NarrowFloatsAreSummedInFloat32) {
   // 256 + 1 + 1 in bfloat16 would stay 256 when each addition were rounded.
   std::vector<int64_t> index(4, 0);

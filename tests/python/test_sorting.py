@@ -8,6 +8,7 @@ import torch
 import torch_neuronx
 
 NATIVE = {
+    "isin",
     "sort",
     "topk",
     "cumsum",
@@ -75,3 +76,15 @@ def test_running_extremes():
         got, expected = getattr(x.to("neuron"), name)(1), getattr(x, name)(1)
         torch.testing.assert_close(got.values.cpu(), expected.values, equal_nan=True)
         assert torch.equal(got.indices.cpu(), expected.indices)
+
+
+def test_isin():
+    x = torch.tensor([[1, 5, 3], [5, 9, -1]])
+    known = torch.tensor([5, -1, 5])
+    for dtype in (torch.int64, torch.float32, torch.bfloat16):
+        a, b = x.to(dtype), known.to(dtype)
+        assert torch.equal(torch.isin(a.to("neuron"), b.to("neuron")).cpu(), torch.isin(a, b))
+        got = torch.isin(a.to("neuron"), b.to("neuron"), invert=True)
+        assert torch.equal(got.cpu(), torch.isin(a, b, invert=True))
+    nan = torch.tensor([float("nan"), 1.0])
+    assert torch.isin(nan.to("neuron"), nan.to("neuron")).tolist() == [False, True]

@@ -1,4 +1,4 @@
-// sort, topk, cumulative sums and extremes.
+// sort, topk, isin, cumulative sums and extremes.
 #include <c10/core/WrapDimMinimal.h>
 
 #include "neuron/kernels/kernel.h"
@@ -58,12 +58,25 @@ void running_extreme(Arguments& arguments) {
                 {c10::maybe_wrap_dim(arguments.integer(3), self.dim())});
 }
 
+// isin.Tensor_Tensor(elements, test_elements, *, assume_unique, invert)
+void isin(Arguments& arguments) {
+  const at::Tensor &elements = arguments.tensor(0), &tests = arguments.tensor(1);
+  check_ordered(elements);
+  if (elements.scalar_type() != tests.scalar_type() || is_host_number(elements) || is_host_number(tests)) decline();
+  const at::Tensor& out = arguments.output();
+  if (out.numel() == 0) return;
+  static const kernels::Kernel& found = kernel("isin");
+  record_kernel(found, {out}, {elements, tests}, {arguments.boolean(3)});
+}
+
 constexpr const char* kCumsum = "cumsum";
 constexpr const char* kCumprod = "cumprod";
 constexpr const char* kCummax = "cummax";
 constexpr const char* kCummin = "cummin";
 
 const Registration registrations[] = {
+    {"isin.Tensor_Tensor", isin},
+    {"isin.Tensor_Tensor_out", isin},
     {"sort.stable", sort},
     {"sort.values_stable", sort},
     {"topk", topk},
