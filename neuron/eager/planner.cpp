@@ -117,6 +117,9 @@ bool Planner::can_join(const Plan& plan, int32_t index, int32_t region_index) {
   }
   bool outer =
       region.reduction == codegen::Reduction::Outer || planned.canonical.reduction == codegen::Reduction::Outer;
+  // The generator's column kernels store reduced values only; what else the region would have to store is not known
+  // before the window ends.
+  if (outer) return false;
   bool fits = true;
   int operand_index = 0;
   for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
@@ -130,15 +133,7 @@ bool Planner::can_join(const Plan& plan, int32_t index, int32_t region_index) {
         if (access.is_write) {
           // Read after write: the newest value of exactly these elements. Write after write: the last one is stored.
           if (!same) fits = false;
-          if (outer && same && writes) fits = false;
-          if (!writes && same) {
-            const PlannedCommand& producer = plan.commands[access.command];
-            // A column sum cannot be used again inside its own region.
-            bool reduced =
-                producer.command->reduced != 0 && producer.command->op->kind == lowering::IterationKind::Reduce;
-            if (reduced && producer.canonical.reduction == codegen::Reduction::Outer) fits = false;
-          }
-        } else if (writes && !access.forwarded && (!same || outer)) {
+        } else if (writes && !access.forwarded && !same) {
           fits = false;
         }
       }

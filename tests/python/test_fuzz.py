@@ -48,6 +48,14 @@ del t1
 t7 = F.logsigmoid(t5)
 t8 = torch.exp(t6)
 """,
+    "column sum beside a stored tensor: column kernels store reduced values only": """
+t1 = data((6, 16), torch.float32, 5)
+read(t1)
+t2 = t1 + 1
+t3 = t2.sum(0)
+t4 = t1.clone()
+t5 = t4.amax(0) * 2
+""",
 }
 
 
