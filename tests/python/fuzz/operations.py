@@ -402,13 +402,14 @@ def storage(g):
         return None
     y = g.pick(lambda tensor: tensor.dtype == g.get(x).dtype)
     n = g.get(x).numel()
+    held = g.get(y).untyped_storage().nbytes() // g.get(y).element_size()  # more would be memory nobody has written
     return g.random.choice(
         [
             f"{x}.resize_({n // 2})",
             f"{x}.resize_({n + 5}).fill_(1)",
             f"{x}.resize_({max(n // 2, 1)}, 2).fill_(0.5)" if n > 1 else None,
             f"{x}.set_({y})",
-            f"{x}.set_({y}.untyped_storage(), 0, ({max(n // 3, 1)},), (1,))",
+            f"{x}.set_({y}.untyped_storage(), 0, ({min(n, held)},), (1,))",
             f"{x}.untyped_storage().resize_(0); {x}.untyped_storage().resize_({n * 8}); {x}.fill_(3)",
             f"{x}.data = {y}.clone()",
         ]
