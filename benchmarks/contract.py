@@ -59,9 +59,10 @@ for index in range(1000): step(8)
 start = rss()
 for index in range(10000): step(8)
 fixed = rss()
-for index in range(1000): step(1 + index)
+# Largest first: what larger buffers need is not growth.
+for index in range(1000): step(2000 - index)
 varied_start = rss()
-for index in range(1000): step(1001 + index)
+for index in range(1000): step(1000 - index)
 print(json.dumps(dict(fixed=(fixed - start) / 10, varied=rss() - varied_start, first_sizes=varied_start - fixed)))
 """
 

@@ -20,7 +20,7 @@ namespace neuron::aten {
 namespace {
 
 // Metadata entries kept; an entry is a few hundred bytes.
-constexpr size_t kCacheCapacity = 8192;
+constexpr size_t kCacheCapacity = 2048;
 
 // The key as words. Everything that can change a Meta kernel's answer is in it: metadata, not addresses; values of
 // numbers.
