@@ -217,6 +217,9 @@ void record_death(runtime::Block* block) {
   if (!window.commands.empty()) {
     window.deaths.push_back(
         {static_cast<uint32_t>(window.commands.size()), block, block->generation.load(std::memory_order_relaxed)});
+    // A program that allocates and frees without recording must not fill the window with deaths.
+    constexpr size_t kMostDeaths = 16384;
+    if (window.deaths.size() >= kMostDeaths) stream.hand_over(FlushReason::WindowFull);
   }
 }
 

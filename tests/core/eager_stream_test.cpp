@@ -162,6 +162,18 @@ TEST_F(Device, SeveralThreadsRecordIntoOneStream) {
   for (auto* counter : counters) EXPECT_EQ(value(counter), 1000.0f);
 }
 
+TEST_F(Device, DeathsAloneDoNotFillAWindow) {
+  runtime::Block* a = block();
+  run(increment, a, a);
+  for (int i = 0; i < 20000; ++i) {
+    runtime::Block* unused = runtime::allocate(0, 16, stream_id(stream));
+    record_death(unused);
+    runtime::free(unused);
+  }
+  for (int i = 0; i < 1000 && has_pending_work(stream); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(value(a), 1.0f);
+}
+
 TEST_F(Device, ForeignMemoryIsHeldUntilTheCommandRan) {
   auto owner = std::make_shared<std::vector<float>>(4, 41.0f);
   std::weak_ptr<std::vector<float>> watch = owner;
