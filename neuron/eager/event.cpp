@@ -112,8 +112,12 @@ double elapsed_milliseconds(Event& start, Event& end) {
   if (!query_event(start) || !query_event(end))
     neuron::fail(ErrorKind::Runtime,
                  "both events must be completed before the time between them can be read: synchronize them first");
-  std::scoped_lock lock(start.mutex, end.mutex);
-  return std::chrono::duration<double, std::milli>(end.time - start.time).count();
+  // One after the other: both may be the same event.
+  auto time_of = [](Event& event) {
+    std::lock_guard lock(event.mutex);
+    return event.time;
+  };
+  return std::chrono::duration<double, std::milli>(time_of(end) - time_of(start)).count();
 }
 
 }  // namespace neuron::eager

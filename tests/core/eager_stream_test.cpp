@@ -134,6 +134,7 @@ TEST_F(Device, EventsMeasureTheTimeBetweenThem) {
   double elapsed = elapsed_milliseconds(*start, *end);
   EXPECT_GE(elapsed, 19.0);
   EXPECT_LT(elapsed, 2000.0);
+  EXPECT_EQ(elapsed_milliseconds(*end, *end), 0.0);
 }
 
 TEST_F(Device, CallbacksRunInOrderAndTheirErrorsAreLate) {
