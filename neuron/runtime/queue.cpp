@@ -233,6 +233,11 @@ void Executor::stop() {
   {
     Lock lock(mutex_);
     stopped_ = true;
+    while (running_) {  // a waiting thread still asks the heads of the queues whether they are ready
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
     for (auto& queue : queues_) {
       for (auto& task : queue->tasks_) dropped.push_back(std::move(task));
       queue->tasks_.clear();
