@@ -11,8 +11,8 @@ namespace neuron::runtime {
 // Lives as long as its segment; reused (with a new generation) for later allocations at the same address.
 struct Block {
   void* address = nullptr;
-  size_t size = 0;       // rounded size handed out
-  size_t requested = 0;  // what the caller asked for
+  size_t size = 0;                   // rounded size handed out
+  std::atomic<size_t> requested{0};  // what the caller asked for; the executor may still read it of a block handed on
   int core = 0;
   uint64_t stream = 0;                           // id of the stream it was allocated for
   std::atomic<uint64_t> generation{0};           // process-wide counter; new at each allocation

@@ -118,7 +118,7 @@ Block* CoreAllocator::hand_out(Block* block, size_t size, size_t requested) {
   StreamPool& pool = *links(block).segment->pool;
   if (may_split(pool, block->size, size)) split(block, size);
   links(block).state = BlockState::Live;
-  block->requested = requested;
+  block->requested.store(requested, std::memory_order_relaxed);
   block->error_sequence.store(0, std::memory_order_relaxed);
   block->generation.store(last_generation.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_release);
   increase(statistics_.allocation, pool.kind, 1);
@@ -156,7 +156,7 @@ void CoreAllocator::free(Block* block) {
   const int kind = own.segment->pool->kind;
   decrease(statistics_.allocation, kind, 1);
   decrease(statistics_.allocated_bytes, kind, bytes_of(block));
-  decrease(statistics_.requested_bytes, kind, static_cast<int64_t>(block->requested));
+  decrease(statistics_.requested_bytes, kind, static_cast<int64_t>(block->requested.load(std::memory_order_relaxed)));
   StreamClock* clock = stream_clock();
   if (clock != nullptr) own.freed_at = clock->recorded(block->stream);
   if (own.uses != nullptr) {

@@ -49,7 +49,7 @@ std::vector<SegmentInfo> CoreAllocator::snapshot() {
     info = {segment->address, segment->size, segment->pool->kind == 2, segment->pool->stream, {}};
     for (const Block* block = segment->first; block != nullptr; block = links(block).next) {
       const BlockState state = links(block).state;
-      const size_t requested = state == BlockState::Free ? 0 : block->requested;
+      const size_t requested = state == BlockState::Free ? 0 : block->requested.load();
       info.blocks.push_back(
           {block->address, block->size, requested, state == BlockState::Live, state == BlockState::Held});
     }
@@ -91,8 +91,8 @@ std::string CoreAllocator::out_of_memory(size_t bytes) {
                       "allocation", "address");
   for (size_t i = 0; i < shown; ++i) {
     const Block* block = live[i];
-    text += fmt::format("\n  {:>12} {:>16} {:>8} {:>12}  {}", readable(block->size), block->requested, block->stream,
-                        block->generation.load(), block->address);
+    text += fmt::format("\n  {:>12} {:>16} {:>8} {:>12}  {}", readable(block->size), block->requested.load(),
+                        block->stream, block->generation.load(), block->address);
   }
   return text;
 }
