@@ -1,13 +1,14 @@
 # Every target brings up what it needs (tools/bootstrap.sh) and goes straight to its job when nothing has changed.
 #   make demo       train a small GPT on real text on the neuron device
 #   make test       C++ and Python tests            make test-full  and what needs jaxlib or long sweeps
+#   make sanitize   the C++ tests under ASan + UBSan, then under TSan; part of test-full
 #   make build      the libraries, into torch_neuronx/
 #   make bench      ratio table against CPU eager   make lint       style and layer rules
 #   make docs       generated pages, checked links  make clean      everything built; make distclean also the environment
 # Variables: PYTHON, VENV, TORCH_INDEX (tools/bootstrap.sh), PRESET (CMakePresets.json), JOBS, ARGS (passed to the job).
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test test-full bench lint format docs clean distclean
+.PHONY: setup build demo test test-full sanitize sanitized bench lint format docs clean distclean
 
 export VENV ?= $(CURDIR)/.venv
 PRESET ?= dev
@@ -30,9 +31,16 @@ demo: build
 test: build
 	$(python) tools/run_tests.py --build build/$(PRESET) $(ARGS)
 
-test-full: build
+test-full: build sanitized
 	@bash tools/bootstrap.sh full
-	$(python) tools/run_tests.py --build build/$(PRESET) --full $(ARGS)
+	$(python) tools/run_tests.py --build build/$(PRESET) --build build/asan --build build/tsan --full $(ARGS)
+
+sanitize: sanitized
+	$(python) tools/run_tests.py --build build/asan --build build/tsan --core
+
+sanitized: setup
+	@$(python) tools/build.py --preset asan --jobs $(JOBS)
+	@$(python) tools/build.py --preset tsan --jobs $(JOBS)
 
 bench: build
 	@mkdir -p out

@@ -47,24 +47,24 @@ def run(name: str, command: list[str], report: Path) -> tuple[int, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", required=True, type=Path)
+    parser.add_argument("--build", required=True, type=Path, action="append", help="build tree; repeat for several")
+    parser.add_argument("--core", action="store_true", help="the C++ tests only")
     parser.add_argument("--full", action="store_true", help="also the tests marked slow")
     parser.add_argument("pytest", nargs="*", help="arguments for pytest")
     arguments = parser.parse_args()
-    build = (ROOT / arguments.build).resolve()
+    builds = [(ROOT / build).resolve() for build in arguments.build]
     jobs = str(os.cpu_count())
-    ctest_report, pytest_report = build / "ctest.xml", build / "pytest.xml"
-    totals = [
-        run(
-            "ctest",
-            ["ctest", "--test-dir", str(build), "--output-on-failure", "-j", jobs, "--output-junit", str(ctest_report)],
-            ctest_report,
-        )
-    ]
-    command = [sys.executable, "-m", "pytest", f"--junitxml={pytest_report}", "--durations=10", *arguments.pytest]
-    if arguments.full:
-        command += ["-m", "slow or not slow"]
-    totals.append(run("pytest", command, pytest_report))
+    totals = []
+    for build in builds:
+        report = build / "ctest.xml"
+        command = ["ctest", "--test-dir", str(build), "--output-on-failure", "-j", jobs, "--output-junit", str(report)]
+        totals.append(run(f"ctest {build.name}", command, report))
+    if not arguments.core:
+        report = builds[0] / "pytest.xml"
+        command = [sys.executable, "-m", "pytest", f"--junitxml={report}", "--durations=10", *arguments.pytest]
+        if arguments.full:
+            command += ["-m", "slow or not slow"]
+        totals.append(run("pytest", command, report))
     passed, failed = (sum(column) for column in zip(*totals, strict=True))
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failed else 0
