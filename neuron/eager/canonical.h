@@ -7,7 +7,7 @@
 
 namespace neuron::eager {
 
-inline constexpr int kMaxRank = 8;
+inline constexpr int kMaxRank = 16;
 
 struct Space {
   int rank = 0;
@@ -26,7 +26,7 @@ struct CanonicalCommand {
   int64_t numel = 1;
   bool extended = false;  // by extend_rows()
   // [operand][kMaxRank], strides over `space`, outputs first.
-  SmallVector<int64_t, kMaxRank * 6> strides;
+  SmallVector<int64_t, kMaxRank * 3> strides;
   // Identity of the mapping from the linear position to an address, per operand: equal hashes, same element everywhere.
   SmallVector<uint64_t, 6> layouts;
 
