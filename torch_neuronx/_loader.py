@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+from pathlib import Path
 from types import ModuleType
 
 DEVICE_TYPE = "neuron"
@@ -71,4 +72,5 @@ def _register(torch: ModuleType) -> None:
 
     _knobs.register()
     compat.apply()
+    _C.trace_source_lines([str(Path(path).parent) for path in (torch.__file__, __file__)])
     atexit.register(_C.shutdown)

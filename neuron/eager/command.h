@@ -89,7 +89,8 @@ struct Command {
   Operand* operands;  // outputs, then inputs
   const int64_t* attributes;
   const Scalar* scalars;
-  int32_t callback;  // index into Window::callbacks
+  const char* location;  // of the call in the caller's program, or null
+  int32_t callback;      // index into Window::callbacks
 
   std::span<Operand> outputs() const { return {operands, output_count}; }
   std::span<Operand> inputs() const { return {operands + output_count, input_count}; }

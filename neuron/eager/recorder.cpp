@@ -76,13 +76,20 @@ bool may_record() {
   return !settings().shut_down.load(std::memory_order_relaxed);
 }
 
-Command& append_command(Stream& stream, CommandKind kind) {
+// Asked before the stream is locked: the provider may wait for the interpreter, whose holder may be recording.
+const char* caller_location() {
+  LocationProvider provider = settings().location_provider.load(std::memory_order_relaxed);
+  return provider == nullptr ? nullptr : provider();
+}
+
+Command& append_command(Stream& stream, CommandKind kind, const char* location) {
   Window& window = stream.window();
   Command& command = window.commands.emplace_back();
   command = Command{};
   command.kind = kind;
   command.sequence = stream.next_sequence();
   command.callback = -1;
+  command.location = location;
   command.threads = 1;
   return command;
 }
@@ -93,11 +100,12 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
                    uint64_t reduced, std::span<const TensorArgument> outputs, std::span<const RegionInput> inputs,
                    std::span<const int64_t> attributes, int threads) {
   if (!may_record()) return;
+  const char* location = caller_location();
   uint64_t wait_for = 0;
   {
     std::lock_guard lock(stream.mutex());
     Window& window = stream.window();
-    Command& command = append_command(stream, CommandKind::Region);
+    Command& command = append_command(stream, CommandKind::Region, location);
     command.op = &op;
     command.common = common;
     command.rank = static_cast<uint8_t>(sizes.size());
@@ -153,11 +161,12 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
                    std::span<const TensorArgument> inputs, std::span<const int64_t> attributes,
                    std::span<const Scalar> scalars, bool reads_outputs, int threads) {
   if (!may_record()) return;
+  const char* location = caller_location();
   uint64_t wait_for = 0;
   {
     std::lock_guard lock(stream.mutex());
     Window& window = stream.window();
-    Command& command = append_command(stream, CommandKind::Kernel);
+    Command& command = append_command(stream, CommandKind::Kernel, location);
     command.kernel = &kernel;
     command.may_raise = kernel.may_raise;
     command.reads_outputs = reads_outputs;
@@ -194,10 +203,11 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
 
 void record_callback(Stream& stream, std::function<void()> body) {
   if (!may_record()) return;
+  const char* location = caller_location();
   uint64_t wait_for = 0;
   {
     std::lock_guard lock(stream.mutex());
-    Command& command = append_command(stream, CommandKind::Callback);
+    Command& command = append_command(stream, CommandKind::Callback, location);
     command.callback = static_cast<int32_t>(stream.window().callbacks.size());
     stream.window().callbacks.push_back(std::move(body));
     wait_for = stream.recorded();

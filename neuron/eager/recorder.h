@@ -120,6 +120,12 @@ void set_fusion(bool on);
 // Evaluate regions with the IR interpreter instead of generated code (tests).
 void set_interpret(bool on);
 
+// Where the caller is in its own program, asked for by each recorded command and named in its late error. The provider
+// is called without a lock held, on the recording thread; the text ("file.py:12 in f") must live as long as the
+// process, null when there is none to tell. A null provider, the default, costs one load.
+using LocationProvider = const char* (*)();
+void set_location_provider(LocationProvider provider);
+
 struct Statistics {
   uint64_t flushes[kFlushReasonCount] = {};
   uint64_t commands = 0, region_commands = 0, fused_commands = 0, kernel_commands = 0, dropped_commands = 0;

@@ -39,6 +39,7 @@ const char* flush_reason_name(FlushReason reason) {
 Mode mode() { return settings().mode; }
 bool strict_mode() { return settings().strict; }
 void set_strict_mode(bool strict) { settings().strict = strict; }
+void set_location_provider(LocationProvider provider) { settings().location_provider = provider; }
 void set_synchronous_compile(bool on) { settings().synchronous_compile = on; }
 
 namespace {

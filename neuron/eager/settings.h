@@ -15,6 +15,7 @@ struct Settings {
   std::atomic<bool> interpret{false};
   std::atomic<uint32_t> window_limit;
   std::atomic<bool> shut_down{false};
+  std::atomic<LocationProvider> location_provider{nullptr};
 
   Settings();
 };

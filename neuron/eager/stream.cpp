@@ -135,8 +135,9 @@ void Stream::fail(const Command& command, ErrorKind kind, const std::string& mes
     for (int d = 0; d < operand.rank; ++d) sizes += fmt::format("{}{}", d ? ", " : "", operand.sizes[d]);
     shapes += fmt::format("{}{}[{}]", shapes.empty() ? "" : ", ", dtype_name(operand.dtype), sizes);
   }
-  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}))", message, command.sequence,
-                                    command.name(), shapes)};
+  std::string location = command.location == nullptr ? "" : fmt::format(", recorded at {}", command.location);
+  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}){})", message, command.sequence,
+                                    command.name(), shapes, location)};
   poison_outputs(command, command.sequence);
   std::lock_guard lock(error_mutex_);
   poison_.emplace(command.sequence, error);

@@ -87,6 +87,22 @@ TEST_F(Device, AFailureIsRaisedOnceAndPoisonsWhatItShouldHaveWritten) {
   EXPECT_EQ(value(c), 1.0f);
 }
 
+TEST_F(Device, ALateErrorNamesTheLocationTheProviderGave) {
+  runtime::Block *a = block(), *b = block();
+  set_location_provider([] { return "train.py:12 in step"; });
+  run(failure, b, a);
+  set_location_provider(nullptr);
+  run(increment, b, a);
+  try {
+    synchronize(stream, FlushReason::Synchronize);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("test_failure(f32[4]), recorded at train.py:12 in step)"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(Device, BlockingModeRaisesAtTheCall) {
   runtime::Block *a = block(), *b = block();
   set_mode(Mode::Blocking);

@@ -84,3 +84,25 @@ def test_division_by_a_zero_on_the_device_is_a_late_error():
 def test_meta_source():
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
         torch.ones(2, device="neuron").copy_(torch.ones(2, device="meta"))
+
+
+LATE_ERROR = """
+    import torch
+
+    def divide(x):
+        return torch.nn.Parameter(x, requires_grad=False).floor_divide(torch.tensor([2, 0], device="neuron"))
+
+    y = divide(torch.tensor([4, 5], device="neuron"))
+    z = y + 1
+    try:
+        z.cpu()
+    except RuntimeError as error:
+        print(str(error).splitlines()[-1])
+"""
+
+
+def test_late_errors_name_the_line_that_recorded_them(run_python):
+    traced = run_python(LATE_ERROR, TORCH_NEURONX_ENABLE_STACK_TRACE="1")
+    assert traced.stdout.strip().endswith(", recorded at <string>:5 in divide)"), traced
+    plain = run_python(LATE_ERROR, TORCH_NEURONX_ENABLE_STACK_TRACE="0")
+    assert "raised by the recorded operation" in plain.stdout and "recorded at" not in plain.stdout, plain

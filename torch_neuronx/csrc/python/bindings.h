@@ -16,5 +16,6 @@ void bind_events(nanobind::module_& module);
 void bind_eager(nanobind::module_& module);
 void bind_operators(nanobind::module_& module);
 void bind_options(nanobind::module_& module);
+void bind_source_lines(nanobind::module_& module);
 
 }  // namespace torch_neuronx

@@ -14,4 +14,5 @@ NB_MODULE(_C, module) {
   torch_neuronx::bind_operators(module);
   neuron::aten::register_operators();
   torch_neuronx::bind_options(module);
+  torch_neuronx::bind_source_lines(module);
 }
