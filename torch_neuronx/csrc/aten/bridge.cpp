@@ -6,8 +6,11 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
 
+#include <algorithm>
+
 #include "neuron/base/error.h"
 #include "torch_neuronx/csrc/aten/tensor_argument.h"
+#include "torch_neuronx/csrc/aten/wide_floats.h"
 #include "torch_neuronx/csrc/register/device.h"
 #include "torch_neuronx/csrc/register/storage.h"
 
@@ -277,6 +280,8 @@ void add_input(RegionInputs& inputs, const Input& input) {
 void record_elementwise(const lowering::Operator& op, DType common, const at::Tensor& output,
                         std::span<const Input> inputs, std::span<const int64_t> attributes) {
   if (output.numel() == 0) return;
+  if (is_wide(common)) [[unlikely]]
+    common = region_precision(op, common);
   RegionInputs region_inputs;
   for (const Input& input : inputs) add_input(region_inputs, input);
   const eager::TensorArgument target = write_argument(output);
@@ -294,6 +299,8 @@ void record_row(const lowering::Operator& op, DType common, at::IntArrayRef size
     targets.push_back(write_argument(output));
   }
   if (!writes) return;
+  if (is_wide(common)) [[unlikely]]
+    common = region_precision(op, common);
   RegionInputs region_inputs;
   for (const Input& input : inputs) add_input(region_inputs, input);
   eager::record_region(torch_neuronx::current_stream(outputs.front().device()), op, common,
@@ -308,6 +315,13 @@ void record_kernel(const kernels::Kernel& kernel, std::span<const at::Tensor> ou
   for (const at::Tensor& output : outputs) targets.push_back(write_argument(output));
   for (const at::Tensor& input : inputs) {
     if (input.defined()) sources.push_back(read_argument(input));
+  }
+  const auto wide = [](const eager::TensorArgument& argument) { return is_wide(argument.dtype); };
+  if (std::any_of(targets.begin(), targets.end(), wide) || std::any_of(sources.begin(), sources.end(), wide))
+      [[unlikely]] {
+    if (computes_in_float32(kernel)) {
+      return record_kernel_in_float32(kernel, outputs, inputs, attributes, scalars, reads_outputs);
+    }
   }
   const at::Device device = outputs.empty() ? inputs.front().device() : outputs.front().device();
   eager::record_kernel(torch_neuronx::current_stream(device), kernel, {targets.data(), targets.size()},

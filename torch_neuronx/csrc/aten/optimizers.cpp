@@ -53,7 +53,8 @@ void adam(Arguments& arguments, const lowering::Operator& op, bool tensor_rate) 
   for (size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& parameter = parameters[i];
     const at::Tensor step_size = one_double(parameter), root = one_double(parameter);
-    record_row(corrections, DType::Float64, {}, 0, {step_size, root},
+    // The rule's own arithmetic is double whatever the common dtype is: it stands for the host's in CPU's loop.
+    record_row(corrections, DType::Float32, {}, 0, {step_size, root},
                {Input(steps[i]), lr, Input(beta1), Input(beta2)});
     Inputs inputs{Input(parameter), Input(gradients[i]), Input(averages[i]), Input(squares[i])};
     Outputs outputs{parameter, averages[i], squares[i]};
@@ -120,7 +121,7 @@ void adagrad(Arguments& arguments, bool tensor_rate) {
   for (const at::Tensor& parameter : parameters) require_row_dtype(parameter);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor rate = one_double(parameters[i]);
-    record_row(rate_of, DType::Float64, {}, 0, {rate}, {Input(steps[i]), lr, Input(lr_decay)});
+    record_row(rate_of, DType::Float32, {}, 0, {rate}, {Input(steps[i]), lr, Input(lr_decay)});
     Inputs inputs{Input(parameters[i]), Input(gradients[i]), Input(sums[i]), Input(rate), Input(decay), Input(eps)};
     Outputs outputs{parameters[i], sums[i]};
     add_optional(inputs, scale);

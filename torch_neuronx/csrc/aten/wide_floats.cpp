@@ -1,0 +1,79 @@
+#include "torch_neuronx/csrc/aten/wide_floats.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/register/knobs.h"
+
+namespace neuron::aten {
+namespace {
+
+// Kernels whose results depend on the precision they compute in.
+constexpr std::string_view kArithmeticKernels[] = {
+    "attention",
+    "attention_backward",
+    "average_pool",
+    "average_pool_backward",
+    "convolution",
+    "convolution_input",
+    "convolution_weight",
+    "cumprod",
+    "cumsum",
+    "embedding_dense_backward",
+    "gemm",
+    "index_add",
+    "nll_loss_backward",
+    "nll_loss_forward",
+};
+
+bool warn_and_ask() {
+  TORCH_WARN_ONCE(
+      "Trainium computes float64 and complex128 in float32; the embedded neuron device computes them exactly. Set "
+      "torch.backends.neuron.float64 = \"float32\" to compute them as Trainium does.");
+  return torch_neuronx::float64_as_float32();
+}
+
+at::ScalarType halved(const at::Tensor& tensor) {
+  return tensor.is_complex() ? at::ScalarType::ComplexFloat : at::ScalarType::Float;
+}
+
+bool is_wide(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::ScalarType::Double || tensor.scalar_type() == at::ScalarType::ComplexDouble;
+}
+
+}  // namespace
+
+DType region_precision(const lowering::Operator& op, DType common) {
+  if (op.name == "fill" || !warn_and_ask()) return common;
+  return common == DType::Float64 ? DType::Float32 : DType::Complex64;
+}
+
+bool computes_in_float32(const kernels::Kernel& kernel) {
+  return std::ranges::find(kArithmeticKernels, kernel.name) != std::end(kArithmeticKernels) && warn_and_ask();
+}
+
+void record_kernel_in_float32(const kernels::Kernel& kernel, std::span<const at::Tensor> outputs,
+                              std::span<const at::Tensor> inputs, std::span<const int64_t> attributes,
+                              std::span<const Scalar> scalars, bool reads_outputs) {
+  std::vector<at::Tensor> targets(outputs.begin(), outputs.end()), sources(inputs.begin(), inputs.end());
+  for (at::Tensor& source : sources) {
+    if (source.defined() && is_wide(source)) source = to_dtype(source, halved(source));
+  }
+  for (at::Tensor& target : targets) {
+    if (!is_wide(target)) continue;
+    const at::Tensor& output = target;
+    at::Tensor narrow = empty(output.sizes(), halved(output), output.device());
+    if (reads_outputs) record_copy(narrow, output);
+    target = narrow;
+  }
+  record_kernel(kernel, targets, sources, attributes, scalars, reads_outputs);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (is_wide(outputs[i])) record_copy(outputs[i], targets[i]);
+  }
+}
+
+}  // namespace neuron::aten
