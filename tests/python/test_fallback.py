@@ -23,15 +23,29 @@ def test_value_count_and_bytes():
     unusual(x.to("neuron"))
     (name,) = torch_neuronx.get_fallback_ops()
     assert name.startswith("aten::special_spherical_bessel_j0")
-    report = torch.neuron.fallback_report() if hasattr(torch.neuron, "fallback_report") else dict_of_counts()
+    report = torch_neuronx.fallback_report()
     assert report[name]["calls"] == 2
     assert report[name]["bytes"] >= 2 * 2 * 400
     torch_neuronx.clear_op_tracking()
     assert torch_neuronx.get_fallback_ops() == []
 
 
-def dict_of_counts() -> dict[str, dict[str, int]]:
-    return {name: {"calls": calls, "bytes": moved} for name, calls, moved in _C.fallback_counts()}
+def test_report_of_the_eager_layer():
+    with torch_neuronx.testing.synchronous_compiles():
+        torch_neuronx.reset_eager_report()
+        for _ in range(4):
+            x = torch.linspace(-1, 1, 77, device="neuron")
+            (torch.tanh(x * 1.5) + 0.25).cpu()
+        report = torch_neuronx.eager_report()
+    assert report["flush_reasons"] == {"host_read": 4}
+    assert report["flushes"]["synchronize"] == 0
+    assert report["commands"] == report["region_commands"] >= 4 * 4
+    assert report["kernel_commands"] == 0
+    assert 0 < report["fused_share"] == report["fused_commands"] / report["region_commands"] <= 1
+    assert report["compiled_kernels"] + report["disk_hits"] > 0
+    assert report["compile_seconds"] >= 0
+    torch_neuronx.reset_eager_report()
+    assert torch_neuronx.eager_report()["flush_reasons"] == {}
 
 
 def test_warned_once_with_the_users_line():

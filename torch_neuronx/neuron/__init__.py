@@ -70,6 +70,7 @@ from torch_neuronx.neuron.random import (
 from torch_neuronx.neuron.reports import (
     clear_op_tracking,
     eager_report,
+    fallback_report,
     get_executed_ops,
     get_fallback_ops,
     reset_eager_report,
@@ -102,6 +103,7 @@ __all__ = [
     "device_of",
     "eager_report",
     "empty_cache",
+    "fallback_report",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",

@@ -8,8 +8,18 @@ from torch_neuronx import _C
 
 
 def eager_report() -> dict[str, Any]:
-    """Counters since the process began or ``reset_eager_report()``: commands recorded and dropped, regions run, how many
-    commands were fused, compiles, and flushes by reason."""
+    """What the eager layer did since the process began or ``reset_eager_report()``.
+
+    - ``commands``: operations handed to the device; of them ``region_commands`` can be fused, ``kernel_commands`` are
+      calls of library kernels, and ``dropped_commands`` were not run because nothing could see their results;
+    - ``regions``: loops that were planned, ``regions_run``: loops that ran, ``fused_commands``: region commands that
+      shared one with another, ``fused_share``: their part of all region commands, from 0 to 1;
+    - ``plan_hits``: windows that were planned before and ran from memory;
+    - ``compiled_kernels``, ``compile_seconds``: compiles of this process, in the background too; ``disk_hits``: kernels
+      taken from the cache on disk instead;
+    - ``flush_reasons``: why recorded operations had to run, with how often (``host_read``: a value was asked for;
+      ``window_full``: enough had been recorded; …); ``flushes``: the same with the reasons that did not occur.
+    """
     report: dict[str, Any] = _C.statistics()
     report["flush_reasons"] = {reason: count for reason, count in report["flushes"].items() if count}
     report["fused_share"] = report["fused_commands"] / max(report["region_commands"], 1)
@@ -17,6 +27,7 @@ def eager_report() -> dict[str, Any]:
 
 
 def reset_eager_report() -> None:
+    """Starts the counters of ``eager_report()`` anew."""
     _C.reset_statistics()
 
 
