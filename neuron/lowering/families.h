@@ -19,6 +19,7 @@ std::span<const Rule> bitwise_rules();
 std::span<const Rule> mathematics_rules();
 std::span<const Rule> activation_rules();
 std::span<const Rule> activation_gradient_rules();
+std::span<const Rule> recurrent_rules();
 std::span<const Rule> loss_rules();
 std::span<const Rule> creation_rules();
 std::span<const Rule> random_rules();
