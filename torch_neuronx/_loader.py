@@ -72,5 +72,5 @@ def _register(torch: ModuleType) -> None:
 
     _knobs.register()
     compat.apply()
-    _C.trace_source_lines([str(Path(path).parent) for path in (torch.__file__, __file__)])
+    _C.trace_source_lines([str(Path(path).parent) for path in (torch.__file__, __file__) if path is not None])
     atexit.register(_C.shutdown)
