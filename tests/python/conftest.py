@@ -35,6 +35,18 @@ class Result:
         return f"exit code {self.returncode}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
 
 
+@pytest.fixture(autouse=True)
+def native_operators_stay_on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No operator that the test file lists in NATIVE may fall back, whatever the helpers around it do."""
+    native: set[str] = getattr(request.module, "NATIVE", set())
+    if native:
+        torch_neuronx.clear_op_tracking()
+    yield
+    if native:
+        fallen = {name.removeprefix("aten::").split(".")[0] for name in torch_neuronx.get_fallback_ops()}
+        assert not fallen & native
+
+
 @pytest.fixture
 def run_python() -> Callable[..., Result]:
     """Runs a program in a new interpreter: ``run_python(code, NAME="value")`` with extra environment variables; None

