@@ -29,9 +29,32 @@ class WindowTask final : public runtime::Task {
   std::unique_ptr<Window> window_;
 };
 
+// Poison is tagged with the generation it belongs to: a mark that arrives after the block was handed on means nothing to
+// its new owner. 24 bits of the generation and 40 of the sequence number.
+constexpr int kSequenceBits = 40;
+constexpr uint64_t kSequenceMask = (uint64_t{1} << kSequenceBits) - 1;
+
+uint64_t tagged(uint64_t sequence, uint64_t generation) {
+  return generation << kSequenceBits | (sequence & kSequenceMask);
+}
+
+// The sequence number of the failure that left the block of this generation without a value; 0: none.
+uint64_t poison_in(const runtime::Block& block, uint64_t generation) {
+  uint64_t mark = block.error_sequence.load(std::memory_order_acquire);
+  if (mark >> kSequenceBits != (generation << kSequenceBits) >> kSequenceBits) return 0;
+  return block.generation == generation ? mark & kSequenceMask : 0;
+}
+
+// Sequence 0 takes the mark away.
 void poison(const Operand& operand, uint64_t sequence) {
-  bool alive = operand.block != nullptr && operand.block->generation == operand.generation;
-  if (alive) operand.block->error_sequence.store(sequence, std::memory_order_release);
+  if (operand.block == nullptr) return;
+  std::atomic<uint64_t>& mark = operand.block->error_sequence;
+  uint64_t seen = mark.load(std::memory_order_acquire);
+  uint64_t wanted = sequence == 0 ? 0 : tagged(sequence, operand.generation);
+  // Each round looks at the generation anew: a mark of the next owner is never replaced.
+  while (operand.block->generation == operand.generation &&
+         !mark.compare_exchange_weak(seen, wanted, std::memory_order_acq_rel)) {
+  }
 }
 
 struct Registry {
@@ -148,8 +171,7 @@ void Stream::fail(const Command& command, ErrorKind kind, const std::string& mes
 bool Stream::poisoned(const Command& command) const {
   if (!any_poison_.load(std::memory_order_acquire)) return false;
   auto bad = [](const Operand& operand) {
-    return operand.block != nullptr && operand.block->generation == operand.generation &&
-           operand.block->error_sequence.load(std::memory_order_acquire) != 0;
+    return operand.block != nullptr && poison_in(*operand.block, operand.generation) != 0;
   };
   bool inputs = std::any_of(command.inputs().begin(), command.inputs().end(), bad);
   return inputs || (command.reads_outputs && std::any_of(command.outputs().begin(), command.outputs().end(), bad));
@@ -157,8 +179,8 @@ bool Stream::poisoned(const Command& command) const {
 
 uint64_t Stream::poison_of(const Command& command) const {
   for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
-    uint64_t sequence = operand.block != nullptr ? operand.block->error_sequence.load(std::memory_order_acquire) : 0;
-    if (sequence != 0 && operand.block->generation == operand.generation) return sequence;
+    uint64_t sequence = operand.block != nullptr ? poison_in(*operand.block, operand.generation) : 0;
+    if (sequence != 0) return sequence;
   }
   return 0;
 }
@@ -187,9 +209,8 @@ void Stream::raise_pending() {
   if (any_poison_.load(std::memory_order_acquire)) {
     std::lock_guard lock(error_mutex_);
     error = std::move(pending_error_);
-    std::erase_if(poisoned_blocks_, [](const auto& entry) {
-      return entry.first->generation != entry.second || entry.first->error_sequence == 0;
-    });
+    std::erase_if(poisoned_blocks_,
+                  [](const auto& entry) { return poison_in(*entry.first, entry.second) == 0; });
     if (poisoned_blocks_.empty()) {
       poison_.clear();
       any_poison_.store(false, std::memory_order_release);
@@ -200,7 +221,7 @@ void Stream::raise_pending() {
 
 void Stream::raise_if_poisoned(const runtime::Block* block) {
   if (block == nullptr || !any_poison_.load(std::memory_order_acquire)) return;
-  uint64_t sequence = block->error_sequence.load(std::memory_order_acquire);
+  uint64_t sequence = poison_in(*block, block->generation);
   if (sequence == 0) return;
   std::lock_guard lock(error_mutex_);
   auto it = poison_.find(sequence);
