@@ -1,6 +1,9 @@
 #include "neuron/eager/recorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
 
 #include "neuron/base/error.h"
 #include "neuron/eager/kernel_store.h"
@@ -69,6 +72,17 @@ const int64_t* reduced_strides(Window& window, const TensorArgument& argument, s
   return strides;
 }
 
+// An output of a reduction either keeps the reduced dimensions or lacks all of them; nothing else has strides to give.
+void require_reduced_ranks(std::span<const TensorArgument> outputs, size_t rank, uint64_t reduced) {
+  const size_t kept = rank - static_cast<size_t>(std::popcount(reduced));
+  for (const TensorArgument& output : outputs) {
+    const size_t given = output.sizes.size();
+    if (given == rank || given == kept) continue;
+    throw Error(ErrorKind::Internal,
+                fmt::format("a reduction of {} dimensions to {} was given an output of {}", rank, kept, given));
+  }
+}
+
 // False after shutdown. Raises in a child forked after its parent used the device.
 bool may_record() {
   if (runtime::in_forked_child()) [[unlikely]]
@@ -100,6 +114,7 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
                    uint64_t reduced, std::span<const TensorArgument> outputs, std::span<const RegionInput> inputs,
                    std::span<const int64_t> attributes, int threads) {
   if (!may_record()) return;
+  if (reduced != 0) require_reduced_ranks(outputs, sizes.size(), reduced);
   const char* location = caller_location();
   uint64_t wait_for = 0;
   {

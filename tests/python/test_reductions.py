@@ -56,6 +56,19 @@ def test_dimensions(name: str, dim: Any, keep: bool) -> None:
         check(lambda x: REDUCTIONS[name](x, dim, keep), [values(torch.float32)], 32, 1.0)
 
 
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("dim", [(0, 2), (0, 3), (0, 2, 4), (1, 3), (0, 1, 3), (2, 4), (0, 4)], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reduced_and_kept_dimensions_in_turn(name: str, dim: tuple[int, ...], keep: bool) -> None:
+    """More than one run of reduced dimensions: partial results, whose dimensions must meet the output's."""
+    x = values(torch.float32, (2, 3, 4, 5, 3))
+    with torch_neuronx.testing.no_fallback():
+        for inputs in (x, x.transpose(1, 3)):
+            check(lambda x: REDUCTIONS[name](x, dim, keep), [inputs], 32, 1.0)
+        if name == "sum":
+            check_gradients(lambda x: torch.sum(x, dim, keep), [x])
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_dtypes(name: str, dtype: torch.dtype) -> None:

@@ -101,8 +101,16 @@ void record_rows(const lowering::Operator& op, DType common, at::IntArrayRef siz
 
 void record_reduction(const ReductionSteps& steps, DType common, DType accumulator, const at::Tensor& self,
                       uint64_t mask, const at::Tensor& output, std::initializer_list<Input> extras) {
-  at::Tensor current = self;
+  at::Tensor current = self, target = output;
   bool first = true;
+  if (innermost_run(self, mask) != mask && output.dim() != self.dim()) {
+    // Partial results keep every dimension, so the output is seen with the reduced ones as 1 too: the last step alone
+    // could not tell which of its dimensions are missing.
+    at::DimVector strides(static_cast<size_t>(self.dim()), 0);
+    for (int64_t d = 0, next = 0; d < self.dim(); ++d)
+      if (!in_mask(mask, d)) strides[static_cast<size_t>(d)] = output.stride(next++);
+    target = alias(output, kept_sizes(self, mask), strides);
+  }
   for (;;) {
     const uint64_t run = innermost_run(current, mask);
     current = mergeable(current, run);
@@ -115,7 +123,7 @@ void record_reduction(const ReductionSteps& steps, DType common, DType accumulat
   }
   c10::SmallVector<Input, 4> inputs{Input(current)};
   for (const Input& extra : extras) inputs.push_back(extra);
-  record_rows(first ? steps.whole : steps.last, common, current.sizes(), mask, {&output, 1},
+  record_rows(first ? steps.whole : steps.last, common, current.sizes(), mask, {&target, 1},
               std::span(inputs.data(), inputs.size()));
 }
 
