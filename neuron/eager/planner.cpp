@@ -63,21 +63,23 @@ void Planner::find_overlapping_entries(int32_t index) {
   }
 }
 
-// Newest first; stops early when the body returns false.
+// The accesses of each entry newest first. When the body returns false the access settles everything recorded before it,
+// in the other entries as well; what they hold of later commands is still visited.
 template <typename F>
 void Planner::for_each_overlap(int32_t index, const Operand& operand, F&& body) {
+  int32_t settled = -1;
   auto scan = [&](BlockEntry& entry) {
     for (size_t i = entry.accesses.size(); i-- > 0;) {
       Access& access = entry.accesses[i];
-      if (access.low < operand.high && operand.low < access.high && !body(access)) return false;
+      if (access.command <= settled) return;
+      if (access.low >= operand.high || operand.low >= access.high || body(access)) continue;
+      settled = access.command;
+      return;
     }
-    return true;
   };
   BlockEntry& entry = entries_[index];
-  if (!scan(entry)) return;
-  for (int32_t other : entry.overlapping) {
-    if (!scan(entries_[other])) return;
-  }
+  scan(entry);
+  for (int32_t other : entry.overlapping) scan(entries_[other]);
 }
 
 Planner::Dependence Planner::dependences(Plan& plan, int32_t index) {
