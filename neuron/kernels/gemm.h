@@ -38,6 +38,8 @@ const ImplementationList<GemmProblem>& gemm_implementations();
 void run_gemm(const GemmProblem& problem);
 
 // The implementations, also callable by name in tests.
+extern const Implementation<GemmProblem> gemm_inner;
+extern const Implementation<GemmProblem> gemm_packed_bfloat16;
 extern const Implementation<GemmProblem> gemm_process_blas;
 extern const Implementation<GemmProblem> gemm_packed;
 extern const Implementation<GemmProblem> gemm_plain;

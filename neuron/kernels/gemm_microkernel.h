@@ -1,25 +1,30 @@
-// The register tile of the packed GEMM and its packing routines, one set per instruction set. All sets do the same
-// arithmetic in the same order: each element of a tile is one chain of fused multiply-adds over k, starting from zero.
+// The register tile of the packed GEMM and its packing routines, one set per instruction set. Panels are made of words
+// of 32 bits: a float32, or a pair of bfloat16 that follow each other along k. The float32 sets do the same arithmetic
+// in the same order: each element of a tile is one chain of fused multiply-adds over k, starting from zero.
 #pragma once
 
 #include <cstdint>
 
 namespace neuron::kernels {
 
-// Element types a panel can be packed from; panels are always float32.
+// Element types a panel can be packed from.
 enum class PackedSource : uint8_t { Float32, BFloat16, Float16 };
 
 struct GemmMicrokernel {
   const char* name;
-  int rows;     // of a register tile: panels of a hold `rows` values per k
-  int columns;  // panels of b hold `columns` values per k
+  int rows;     // of the largest register tile; every smaller height has a tile of its own
+  int columns;  // panels of b hold `columns` words per word of depth
+  int group;    // elements of k in a word
+  int depth;    // elements of k in a block: part of the order of summation
 
-  // tile[i * stride + j] = alpha * sum (accumulate false) or tile[...] + alpha * sum, with a, b packed panels of depth
-  // k.
-  void (*compute)(int64_t k, const float* a, const float* b, float alpha, float* tile, int64_t stride, bool accumulate);
+  // tile[i * stride + j] = alpha * sum (accumulate false) or tile[...] + alpha * sum for i < rows, with packed panels
+  // of `words` words of depth; the panel of a holds `rows` lanes.
+  void (*compute)(int rows, int64_t words, const float* a, const float* b, float alpha, float* tile, int64_t stride,
+                  bool accumulate);
 
-  // Packs `count` <= width lanes by `depth` positions: panel[p * width + lane] = source[lane * lane_stride + p *
-  // depth_stride]; lanes from count to width become zero. Fast when one of the two strides is 1.
+  // Packs `count` <= width lanes by `depth` positions. Element e of lane l at position p is source[l * lane_stride +
+  // (p * group + e) * depth_stride] and goes to word p * width + l; lanes from count to width, and what the last word
+  // lacks, become zero. Fast when one of the two strides is 1.
   void (*pack)(PackedSource type, const void* source, int64_t lane_stride, int64_t depth_stride, int64_t count,
                int64_t depth, int width, float* panel);
 
@@ -29,12 +34,16 @@ struct GemmMicrokernel {
 
 extern const GemmMicrokernel gemm_microkernel_avx2;
 extern const GemmMicrokernel gemm_microkernel_avx512;
+extern const GemmMicrokernel gemm_microkernel_bfloat16;  // pairs of bfloat16, for processors with AVX512-BF16
 
 struct GemmProblem;
 // The packed GEMM with a given set, which the processor must have: lets tests compare instruction sets.
 void run_gemm_packed(const GemmProblem& problem, const GemmMicrokernel& kernel);
 
-// The best set this processor has; null when it has not even AVX2 and FMA.
+// The best float32 set this processor has; null when it has not even AVX2 and FMA.
 const GemmMicrokernel* detected_gemm_microkernel();
+
+bool has_bfloat16_units();         // AVX512-BF16
+bool has_bfloat16_matrix_units();  // AMX-BF16
 
 }  // namespace neuron::kernels

@@ -1,7 +1,9 @@
 // AVX2: a register tile of 6 x 16, and packing for both instruction sets.
 #include <immintrin.h>
 
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "neuron/base/float_formats.h"
 #include "neuron/kernels/gemm_microkernel.h"
@@ -14,25 +16,26 @@ namespace {
 constexpr int kRows = 6;
 constexpr int kColumns = 16;
 
-NEURON_AVX2 void compute(int64_t k, const float* a, const float* b, float alpha, float* tile, int64_t stride,
-                         bool accumulate) {
-  __m256 sums[kRows][2];
+template <int kHeight>
+NEURON_AVX2 void compute_tile(int64_t k, const float* a, const float* b, float alpha, float* tile, int64_t stride,
+                              bool accumulate) {
+  __m256 sums[kHeight][2];
 #pragma GCC unroll 6
-  for (int i = 0; i < kRows; ++i) sums[i][0] = sums[i][1] = _mm256_setzero_ps();
+  for (int i = 0; i < kHeight; ++i) sums[i][0] = sums[i][1] = _mm256_setzero_ps();
   for (int64_t p = 0; p < k; ++p) {
     __m256 left = _mm256_loadu_ps(b), right = _mm256_loadu_ps(b + 8);
 #pragma GCC unroll 6
-    for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < kHeight; ++i) {
       __m256 x = _mm256_broadcast_ss(a + i);
       sums[i][0] = _mm256_fmadd_ps(x, left, sums[i][0]);
       sums[i][1] = _mm256_fmadd_ps(x, right, sums[i][1]);
     }
-    a += kRows;
+    a += kHeight;
     b += kColumns;
   }
   __m256 scale = _mm256_set1_ps(alpha);
 #pragma GCC unroll 6
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < kHeight; ++i) {
 #pragma GCC unroll 2
     for (int j = 0; j < 2; ++j) {
       float* target = tile + i * stride + 8 * j;
@@ -41,6 +44,17 @@ NEURON_AVX2 void compute(int64_t k, const float* a, const float* b, float alpha,
       _mm256_storeu_ps(target, value);
     }
   }
+}
+
+template <size_t... kIndex>
+constexpr auto make_tiles(std::index_sequence<kIndex...>) {
+  return std::array{&compute_tile<static_cast<int>(kIndex) + 1>...};
+}
+
+void compute(int rows, int64_t words, const float* a, const float* b, float alpha, float* tile, int64_t stride,
+             bool accumulate) {
+  static constexpr auto kTiles = make_tiles(std::make_index_sequence<kRows>());
+  kTiles[rows - 1](words, a, b, alpha, tile, stride, accumulate);
 }
 
 // Eight consecutive elements as float32, and one.
@@ -86,6 +100,22 @@ NEURON_AVX2 inline void transpose(__m256 rows[8]) {
   }
 }
 
+// The first `count` < 8 lanes.
+NEURON_AVX2 inline void store_first(float* target, int count, __m256 values) {
+  __m128 rest = _mm256_castps256_ps128(values);
+  if (count & 4) {
+    _mm_storeu_ps(target, rest);
+    rest = _mm256_extractf128_ps(values, 1);
+    target += 4;
+  }
+  if (count & 2) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(target), rest);
+    rest = _mm_movehl_ps(rest, rest);
+    target += 2;
+  }
+  if (count & 1) _mm_store_ss(target, rest);
+}
+
 // Lanes are adjacent in memory: rows of the panel are copies.
 template <typename Load>
 NEURON_AVX2 void pack_adjacent_lanes(const typename Load::Element* source, int64_t depth_stride, int64_t count,
@@ -99,7 +129,7 @@ NEURON_AVX2 void pack_adjacent_lanes(const typename Load::Element* source, int64
 }
 
 // Depth is adjacent in memory: eight lanes by eight positions are transposed in registers. Where the panel has no eight
-// lanes left, the block's stores are masked.
+// lanes left, stores are narrower: masked ones take many cycles on some processors.
 template <typename Load>
 NEURON_AVX2 void pack_adjacent_depth(const typename Load::Element* source, int64_t lane_stride, int64_t count,
                                      int64_t depth, int width, float* panel) {
@@ -107,13 +137,11 @@ NEURON_AVX2 void pack_adjacent_depth(const typename Load::Element* source, int64
     int64_t valid = count - lane < 8 ? count - lane : 8;
     int room = width - lane < 8 ? width - lane : 8;
     const typename Load::Element* block = source + lane * lane_stride;
-    alignas(32) int32_t mask_bits[8];
-    for (int i = 0; i < 8; ++i) mask_bits[i] = i < room ? -1 : 0;
-    __m256i mask = _mm256_load_si256(reinterpret_cast<const __m256i*>(mask_bits));
     int64_t p = 0;
     for (; p + 8 <= depth; p += 8) {
       __m256 rows[8];
-      for (int64_t i = 0; i < 8; ++i) {
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i) {
         rows[i] = i < valid ? Load::eight(block + i * lane_stride + p) : _mm256_setzero_ps();
       }
       transpose(rows);
@@ -123,7 +151,7 @@ NEURON_AVX2 void pack_adjacent_depth(const typename Load::Element* source, int64
         for (int i = 0; i < 8; ++i) _mm256_storeu_ps(target + i * width, rows[i]);
       } else {
 #pragma GCC unroll 8
-        for (int i = 0; i < 8; ++i) _mm256_maskstore_ps(target + i * width, mask, rows[i]);
+        for (int i = 0; i < 8; ++i) store_first(target + i * width, room, rows[i]);
       }
     }
     for (; p < depth; ++p) {
@@ -209,12 +237,14 @@ void store(PackedSource type, const float* values, int64_t count, void* target) 
 
 }  // namespace
 
-const GemmMicrokernel gemm_microkernel_avx2 = {"avx2", kRows, kColumns, compute, pack, store};
+const GemmMicrokernel gemm_microkernel_avx2 = {"avx2", kRows, kColumns, 1, 256, compute, pack, store};
 
 const GemmMicrokernel* detected_gemm_microkernel() {
   static const GemmMicrokernel* const best = [] {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) return &gemm_microkernel_avx512;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+      return &gemm_microkernel_avx512;
+    }
     bool usable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     return usable ? &gemm_microkernel_avx2 : nullptr;
   }();

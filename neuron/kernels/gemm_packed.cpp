@@ -1,10 +1,11 @@
-// Our own GEMM for float32, bfloat16 and float16: panels of both operands are packed to float32, register tiles are
-// computed from panels. Narrow floats are widened while they are packed and rounded while tiles are written.
+// Our own GEMM for float32, bfloat16 and float16: panels of both operands are packed, register tiles are computed from
+// panels. Narrow floats are widened to float32 while they are packed, unless the processor has units for bfloat16, and
+// rounded while tiles are written.
 //
-// Order of summation, for every element alike: k is cut into blocks of 256; each block is one chain of fused
-// multiply-adds from zero; result = ((beta * addend + alpha * block0) + alpha * block1) + …, rounded to the result's
-// dtype at the end. It depends on k alone, not on the instruction set, so work may be cut along m and n in whatever way
-// suits the threads.
+// Order of summation, for every element alike: k is cut into blocks of 256 (512 for bfloat16 units); each block is one
+// chain of fused multiply-adds (of pairs) from zero; result = ((beta * addend + alpha * block0) + alpha * block1) + …,
+// rounded to the result's dtype at the end. It depends on k alone, so work may be cut along m and n in whatever way
+// suits the threads and the register tiles.
 #include <algorithm>
 #include <cstring>
 
@@ -17,9 +18,8 @@
 namespace neuron::kernels {
 namespace {
 
-constexpr int64_t kDepth = 256;     // part of the order of summation
-constexpr int64_t kPanelsOfA = 24;  // register tiles of a per block: the block stays in the second-level cache
-constexpr int64_t kColumnsOfB = 1024;
+constexpr int64_t kColumnsOfB = 512;  // of a packed block: it stays in the second-level cache
+constexpr int64_t kLargestTile = 14 * 32;
 
 PackedSource packed_source(DType dtype) {
   if (dtype == DType::BFloat16) return PackedSource::BFloat16;
@@ -53,42 +53,39 @@ class Part {
         row_end_(row_end),
         column_(column),
         column_end_(column_end),
-        rows_of_a_(kPanelsOfA * kernel.rows),
+        depth_(kernel.depth),
+        height_(tile_height(row_end - row, kernel.rows)),
         in_place_(problem.result_dtype == DType::Float32 && (problem.result.column == 1 || problem.n == 1)),
         alpha_(static_cast<float>(problem.alpha.as_double())),
         beta_(static_cast<float>(problem.beta.as_double())) {}
 
   void run() {
     int64_t columns = std::min(kColumnsOfB, column_end_ - column_);
-    int64_t depth = std::min(kDepth, p_.k);
-    float* panels_of_b = buffers.b.get<float>(round_up(columns, kernel_.columns) * depth);
-    float* panels_of_a = buffers.a.get<float>(std::min(rows_of_a_, round_up(row_end_ - row_, kernel_.rows)) * depth);
-    bool keeps_sums = !in_place_ && p_.k > kDepth;
+    int64_t words = words_of(std::min(depth_, p_.k));
+    float* panels_of_b = buffers.b.get<float>(round_up(columns, kernel_.columns) * words);
+    float* panel_of_a = buffers.a.get<float>(height_ * words);
+    bool keeps_sums = !in_place_ && p_.k > depth_;
     if (keeps_sums) {
       sums_stride_ = columns;
       sums_ = buffers.sums.get<float>((row_end_ - row_) * columns);
     }
     for (int64_t j = column_; j < column_end_; j += kColumnsOfB) {
       int64_t j_end = std::min(j + kColumnsOfB, column_end_);
-      for (int64_t l = 0; l < p_.k; l += kDepth) {
-        depth = std::min(kDepth, p_.k - l);
+      for (int64_t l = 0; l < p_.k; l += depth_) {
+        int64_t depth = std::min(depth_, p_.k - l);
+        words = words_of(depth);
         for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
           kernel_.pack(packed_source(p_.dtype), address(p_.b, p_.dtype, batch_, l, jj), stride(p_.b.column, p_.n),
                        stride(p_.b.row, p_.k), std::min<int64_t>(kernel_.columns, j_end - jj), depth, kernel_.columns,
-                       panels_of_b + (jj - j) * depth);
+                       panels_of_b + (jj - j) * words);
         }
-        for (int64_t i = row_; i < row_end_; i += rows_of_a_) {
-          int64_t i_end = std::min(i + rows_of_a_, row_end_);
-          for (int64_t ii = i; ii < i_end; ii += kernel_.rows) {
-            kernel_.pack(packed_source(p_.dtype), address(p_.a, p_.dtype, batch_, ii, l), stride(p_.a.row, p_.m),
-                         stride(p_.a.column, p_.k), std::min<int64_t>(kernel_.rows, i_end - ii), depth, kernel_.rows,
-                         panels_of_a + (ii - i) * depth);
-          }
+        for (int64_t ii = row_; ii < row_end_; ii += height_) {
+          int64_t rows = std::min(height_, row_end_ - ii);
+          kernel_.pack(packed_source(p_.dtype), address(p_.a, p_.dtype, batch_, ii, l), stride(p_.a.row, p_.m),
+                       stride(p_.a.column, p_.k), rows, depth, static_cast<int>(rows), panel_of_a);
           for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
-            for (int64_t ii = i; ii < i_end; ii += kernel_.rows) {
-              tile(ii, std::min<int64_t>(kernel_.rows, i_end - ii), jj, std::min<int64_t>(kernel_.columns, j_end - jj),
-                   j, l, depth, panels_of_a + (ii - i) * depth, panels_of_b + (jj - j) * depth);
-            }
+            tile(ii, rows, jj, std::min<int64_t>(kernel_.columns, j_end - jj), j, l, depth, panel_of_a,
+                 panels_of_b + (jj - j) * words);
           }
         }
       }
@@ -98,6 +95,12 @@ class Part {
  private:
   // A dimension of one element may have any stride; 1 selects the fast packing.
   static int64_t stride(int64_t recorded, int64_t extent) { return extent == 1 ? 1 : recorded; }
+  int64_t words_of(int64_t depth) const { return (depth + kernel_.group - 1) / kernel_.group; }
+  // Tiles of nearly equal heights: 64 rows are 13 + 13 + 13 + 13 + 12, not 14 + 14 + 14 + 14 + 8.
+  static int64_t tile_height(int64_t rows, int64_t largest) {
+    int64_t tiles = (rows + largest - 1) / largest;
+    return (rows + tiles - 1) / tiles;
+  }
 
   void tile(int64_t i, int64_t rows, int64_t j, int64_t columns, int64_t first_column, int64_t l, int64_t depth,
             const float* a, const float* b) {
@@ -111,8 +114,8 @@ class Part {
       sums = sums_ + (i - row_) * sums_stride_ + (j - first_column);
       sums_stride = sums_stride_;
     }
-    bool full = rows == kernel_.rows && columns == kernel_.columns && sums != nullptr;
-    alignas(64) float edge[14 * 32];
+    bool full = columns == kernel_.columns && sums != nullptr;
+    alignas(64) float edge[kLargestTile];
     float* target = full ? sums : edge;
     int64_t target_stride = full ? sums_stride : kernel_.columns;
     if (first && p_.has_addend()) {
@@ -122,7 +125,8 @@ class Part {
         std::memcpy(target + r * target_stride, sums + r * sums_stride, columns * sizeof(float));
       }
     }
-    kernel_.compute(depth, a, b, alpha_, target, target_stride, !first || p_.has_addend());
+    kernel_.compute(static_cast<int>(rows), words_of(depth), a, b, alpha_, target, target_stride,
+                    !first || p_.has_addend());
     if (last && !in_place_) {
       for (int64_t r = 0; r < rows; ++r) store_row(i + r, j, columns, target + r * target_stride);
     } else if (!full) {
@@ -136,8 +140,8 @@ class Part {
     PackedSource type = packed_source(p_.addend_dtype);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = target + r * target_stride;
-      kernel_.pack(type, address(p_.addend, p_.addend_dtype, batch_, i + r, j), p_.addend.column, 0, columns, 1,
-                   static_cast<int>(columns), row);
+      gemm_microkernel_avx2.pack(type, address(p_.addend, p_.addend_dtype, batch_, i + r, j), p_.addend.column, 0,
+                                 columns, 1, static_cast<int>(columns), row);
       if (beta_ != 1.0f) {
         for (int64_t c = 0; c < columns; ++c) row[c] *= beta_;
       }
@@ -160,7 +164,7 @@ class Part {
   const GemmProblem& p_;
   const GemmMicrokernel& kernel_;
   int64_t batch_, row_, row_end_, column_, column_end_;
-  int64_t rows_of_a_;
+  int64_t depth_, height_;
   bool in_place_;
   float alpha_, beta_;
   float* sums_ = nullptr;
@@ -199,9 +203,22 @@ std::string refuse(const GemmProblem& p) {
 
 void run(const GemmProblem& p) { run_with(p, *detected_gemm_microkernel()); }
 
+std::string refuse_bfloat16(const GemmProblem& p) {
+  if (p.dtype != DType::BFloat16 || !packable(p.result_dtype) || (p.has_addend() && !packable(p.addend_dtype))) {
+    return fmt::format("takes bfloat16; the problem is {} to {}", dtype_name(p.dtype), dtype_name(p.result_dtype));
+  }
+  if (!has_bfloat16_units()) return "the processor lacks AVX512-BF16";
+  // Matrix units are several times as fast; the BLAS of the process uses them.
+  if (has_bfloat16_matrix_units() && gemm_process_blas.refuse(p).empty()) return "the processor has AMX";
+  return {};
+}
+
+void run_bfloat16(const GemmProblem& p) { run_with(p, gemm_microkernel_bfloat16); }
+
 }  // namespace
 
 const Implementation<GemmProblem> gemm_packed = {"packed", refuse, run};
+const Implementation<GemmProblem> gemm_packed_bfloat16 = {"packed_bfloat16", refuse_bfloat16, run_bfloat16};
 
 void run_gemm_packed(const GemmProblem& problem, const GemmMicrokernel& kernel) { run_with(problem, kernel); }
 

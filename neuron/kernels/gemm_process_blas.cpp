@@ -255,12 +255,13 @@ using Double = Routine<double, DType::Float64>;
 using SingleComplex = Routine<std::complex<float>, DType::Complex64>;
 using DoubleComplex = Routine<std::complex<double>, DType::Complex128>;
 
-bool has_bfloat16_units() {
-  static const bool has = [] {
+// On other makers' processors the MKL of torch does not use its kernels for them.
+bool made_by_intel() {
+  static const bool intel = [] {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512bf16") != 0;
+    return __builtin_cpu_is("intel") != 0;
   }();
-  return has;
+  return intel;
 }
 
 bool is_narrow(DType dtype) { return dtype == DType::BFloat16 || dtype == DType::Float16 || dtype == DType::Float32; }
@@ -281,6 +282,10 @@ std::string refuse(const GemmProblem& p) {
   // A BLAS whose threads cannot be limited per caller would not keep the contract.
   if (!process_threads_can_be_limited() || function_of<Single>() == nullptr) {
     return "no BLAS with a thread limit per caller is in this process";
+  }
+  if (p.dtype == DType::Float32 && p.m >= 48 && p.n >= 48 && !made_by_intel() &&
+      detected_gemm_microkernel() == &gemm_microkernel_avx512) {
+    return "the packed product is faster on this processor";
   }
   if (narrow && !has_bfloat16_units()) return "the processor has no units for bfloat16";
   if (narrow && function_of<Bfloat16Routine>() == nullptr) return "the BLAS of this process has no bfloat16 product";

@@ -10,6 +10,7 @@
 
 #include "neuron/base/float_formats.h"
 #include "neuron/kernels/gemm.h"
+#include "neuron/kernels/gemm_inner.h"
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/kernel.h"
 
@@ -110,11 +111,28 @@ const Case kCases[] = {
     {1, 400, 40, 24, false, true},
 };
 
+// A few vectors, and a matrix whose rows run along the sum.
+const Case kInnerCases[] = {
+    {1, 1, 37, 19, false, true},
+    {2, 8, 65, 300, false, true},
+    {1, 3, 130, 64, true, true},
+    {1, 7, 200, 2, false, true},
+    {1, 70, 1, 513},
+    {3, 33, 8, 95},
+    {1, 129, 5, 31, false, true},
+    {1, 1, 1, 1000},
+    {1, 2, 1100, 257, true, true},
+    {2, 6, 66, 33, false, true},
+};
+
 class EachImplementation : public testing::TestWithParam<std::tuple<const Implementation<GemmProblem>*, DType>> {};
 
 TEST_P(EachImplementation, AgreesWithFloat64) {
   auto [implementation, dtype] = GetParam();
-  for (const Case& c : kCases) {
+  if (implementation == &gemm_packed_bfloat16 && !has_bfloat16_units()) GTEST_SKIP() << "no AVX512-BF16 here";
+  std::vector<Case> cases(std::begin(kInnerCases), std::end(kInnerCases));
+  if (implementation != &gemm_inner) cases.insert(cases.end(), std::begin(kCases), std::end(kCases));
+  for (const Case& c : cases) {
     Matrix a(dtype, c.batch, c.m, c.k, c.transpose_a, 3), b(dtype, c.batch, c.k, c.n, c.transpose_b, 1);
     Matrix result(dtype, c.batch, c.m, c.n, false, 2), addend(dtype, c.batch, c.m, c.n);
     a.fill(1), b.fill(2), addend.fill(3);
@@ -132,8 +150,10 @@ TEST_P(EachImplementation, AgreesWithFloat64) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gemm, EachImplementation,
-                         testing::Combine(testing::Values(&gemm_packed, &gemm_plain),
+                         testing::Combine(testing::Values(&gemm_inner, &gemm_packed, &gemm_plain),
                                           testing::Values(DType::Float32, DType::BFloat16, DType::Float16)));
+INSTANTIATE_TEST_SUITE_P(GemmBFloat16, EachImplementation,
+                         testing::Combine(testing::Values(&gemm_packed_bfloat16), testing::Values(DType::BFloat16)));
 INSTANTIATE_TEST_SUITE_P(GemmDouble, EachImplementation,
                          testing::Combine(testing::Values(&gemm_plain), testing::Values(DType::Float64)));
 
@@ -143,6 +163,83 @@ std::vector<char> bits(const Matrix& x) {
     for (int64_t i = 0; i < x.rows; ++i)
       for (int64_t j = 0; j < x.columns; ++j) all.insert(all.end(), x.at(b, i, j), x.at(b, i, j) + dtype_size(x.dtype));
   return all;
+}
+
+TEST(Gemm, BitsOfBFloat16UnitsDoNotDependOnLayoutOrThreads) {
+  if (!has_bfloat16_units()) GTEST_SKIP() << "no AVX512-BF16 here";
+  for (const Case& c : kCases) {
+    std::vector<char> expected;
+    for (int layout = 0; layout < 4; ++layout) {
+      Matrix a(DType::BFloat16, c.batch, c.m, c.k, layout % 2 == 1, layout, layout, layout == 3 ? 2 : 1);
+      Matrix b(DType::BFloat16, c.batch, c.k, c.n, layout / 2 == 1, 3 * layout, 3 * layout);
+      Matrix result(DType::BFloat16, c.batch, c.m, c.n, layout == 2, layout, layout, layout == 3 ? 3 : 1);
+      a.fill(1), b.fill(2);
+      GemmProblem p = make_problem(a, b, result);
+      for (int threads : {1, 3}) {
+        p.threads = threads;
+        run_gemm_packed(p, gemm_microkernel_bfloat16);
+        std::vector<char> got = bits(result);
+        if (expected.empty()) expected = got;
+        ASSERT_TRUE(got == expected) << "layout " << layout << " threads " << threads << " m " << c.m << " n " << c.n;
+      }
+    }
+  }
+}
+
+TEST(Gemm, BitsOfStreamedProductsDoNotDependOnGapsOrThreads) {
+  bool wide = detected_gemm_microkernel() == &gemm_microkernel_avx512;
+  for (const InnerProducts* routines : {&inner_products_avx2, &inner_products_avx512}) {
+    if (routines == &inner_products_avx512 && !wide) continue;
+    for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
+      for (const Case& c : kInnerCases) {
+        std::vector<char> expected;
+        for (int layout = 0; layout < 4; ++layout) {
+          bool gaps = layout == 3 && !c.transpose_b;  // of a transposed b the stride 1 is what is recorded
+          Matrix a(dtype, c.batch, c.m, c.k, c.transpose_a, layout, layout, gaps ? 2 : 1);
+          Matrix b(dtype, c.batch, c.k, c.n, c.transpose_b, 3 * layout, 3 * layout, gaps ? 2 : 1);
+          Matrix result(dtype, c.batch, c.m, c.n, layout == 2, layout, layout, layout == 3 ? 3 : 1);
+          Matrix addend(dtype, c.batch, c.m, c.n, layout == 1, 0, layout);
+          a.fill(1), b.fill(2), addend.fill(3);
+          GemmProblem p = make_problem(a, b, result);
+          p.addend = addend.operand;
+          p.addend_dtype = dtype;
+          ASSERT_EQ(gemm_inner.refuse(p), "");
+          for (int threads : {1, 3}) {
+            p.threads = threads;
+            run_gemm_inner(p, *routines);
+            expect_close(p, a, b, result, &addend);
+            std::vector<char> got = bits(result);
+            if (expected.empty()) expected = got;
+            ASSERT_TRUE(got == expected) << routines->name << " layout " << layout << " threads " << threads << " m "
+                                         << c.m << " n " << c.n << " k " << c.k;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Gemm, NaNAndInfinitySpreadInEveryImplementation) {
+  float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
+    Matrix a(dtype, 1, 5, 35), b(dtype, 1, 35, 40, true), result(dtype, 1, 5, 40);
+    a.fill(1), b.fill(2);
+    store_from_double(dtype, nan, a.at(0, 1, 34));
+    store_from_double(dtype, infinity, a.at(0, 2, 33));
+    store_from_double(dtype, 1.0, b.at(0, 33, 7));
+    store_from_double(dtype, 0.0, b.at(0, 33, 8));
+    GemmProblem p = make_problem(a, b, result);
+    for (const Implementation<GemmProblem>* entry : {&gemm_inner, &gemm_packed_bfloat16, &gemm_packed, &gemm_plain}) {
+      if (!entry->refuse(p).empty()) continue;
+      entry->run(p);
+      for (int64_t j = 0; j < 40; ++j) {
+        EXPECT_FALSE(std::isnan(result.value(0, 0, j))) << entry->name;
+        EXPECT_TRUE(std::isnan(result.value(0, 1, j))) << entry->name;
+      }
+      EXPECT_EQ(result.value(0, 2, 7), infinity) << entry->name;
+      EXPECT_TRUE(std::isnan(result.value(0, 2, 8))) << entry->name;
+    }
+  }
 }
 
 TEST(Gemm, BitsDoNotDependOnLayoutThreadsOrInstructionSet) {
@@ -259,7 +356,9 @@ TEST(Gemm, ExplainsWhyImplementationsRefuse) {
   p.dtype = p.result_dtype = DType::Int32;
   p.m = p.n = p.k = 4;
   EXPECT_EQ(gemm_implementations().explain(p),
-            "gemm: process_blas refused: takes bfloat16, float32, float64 and complex of one dtype; the "
+            "gemm: inner refused: takes float32, bfloat16 and float16; the problem is i32 to i32; "
+            "packed_bfloat16 refused: takes bfloat16; the problem is i32 to i32; process_blas refused: takes bfloat16, "
+            "float32, float64 and complex of one dtype; the "
             "problem is i32 to i32; "
             "packed refused: takes float32, bfloat16 and float16; the problem is i32 to i32; plain accepts");
 }

@@ -1,0 +1,170 @@
+// "inner": at most eight rows of a against a transposed b, or at most eight columns of b against a plain a. The few
+// vectors are widened once, the matrix is streamed: what a language model does for every token.
+//
+// The order of summation (gemm_inner_routines.h) depends on the instruction set, the dtype and k.
+#include "neuron/kernels/gemm_inner.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "neuron/base/float_formats.h"
+#include "neuron/base/thread_pool.h"
+#include "neuron/kernels/gemm.h"
+#include "neuron/kernels/scratch.h"
+
+namespace neuron::kernels {
+namespace {
+
+PackedSource packed_source(DType dtype) {
+  if (dtype == DType::BFloat16) return PackedSource::BFloat16;
+  return dtype == DType::Float16 ? PackedSource::Float16 : PackedSource::Float32;
+}
+
+bool takes(DType dtype) { return dtype == DType::Float32 || dtype == DType::BFloat16 || dtype == DType::Float16; }
+
+// As recorded, where extents leave a choice; gaps make no difference.
+bool transposed(const GemmOperand& x, int64_t rows, int64_t columns) {
+  return rows > 1 && columns > 1 && x.row == 1 && x.column != 1;
+}
+
+bool rows_are_vectors(const GemmProblem& p) { return p.m <= kInnerVectors && transposed(p.b, p.k, p.n); }
+bool columns_are_vectors(const GemmProblem& p) { return p.n <= kInnerVectors && !transposed(p.a, p.m, p.k); }
+
+char* address(const GemmOperand& x, DType dtype, int64_t batch, int64_t row, int64_t column) {
+  int64_t offset = batch * x.batch + row * x.row + column * x.column;
+  return static_cast<char*>(x.data) + offset * static_cast<int64_t>(dtype_size(dtype));
+}
+
+struct Buffers {
+  Scratch arranged, widened, rows;
+};
+thread_local Buffers buffers;
+
+// The problem with the vectors as rows of a: (a b)ᵀ = bᵀ aᵀ.
+GemmProblem with_vectors_in_rows(GemmProblem p) {
+  if (rows_are_vectors(p)) return p;
+  auto turned = [](GemmOperand x) {
+    std::swap(x.row, x.column);
+    return x;
+  };
+  std::swap(p.m, p.n);
+  GemmOperand a = turned(p.b);
+  p.b = turned(p.a);
+  p.a = a;
+  p.result = turned(p.result);
+  p.addend = turned(p.addend);
+  return p;
+}
+
+class Streamed {
+ public:
+  Streamed(const GemmProblem& problem, const InnerProducts& routines)
+      : p_(problem),
+        routines_(routines),
+        type_(packed_source(problem.dtype)),
+        padded_(routines.padded_length(type_, problem.k)),
+        alpha_(static_cast<float>(problem.alpha.as_double())),
+        beta_(static_cast<float>(problem.beta.as_double())) {}
+
+  void run(int64_t batch, int64_t begin, int64_t end) {
+    float* arranged = buffers.arranged.get<float>(p_.m * padded_);
+    float* widened = buffers.widened.get<float>(p_.k);
+    for (int64_t v = 0; v < p_.m; ++v) {
+      widen(p_.dtype, address(p_.a, p_.dtype, batch, v, 0), p_.a.column, p_.k, widened);
+      routines_.arrange(type_, widened, p_.k, arranged + v * padded_);
+    }
+    for (int64_t j = begin; j < end; j += kInnerMatrixRows) {
+      int64_t count = std::min<int64_t>(kInnerMatrixRows, end - j);
+      alignas(64) float sums[kInnerVectors * kInnerMatrixRows];
+      const void* matrix = address(p_.b, p_.dtype, batch, 0, j);
+      int64_t row_stride = p_.b.column;
+      if (p_.b.row != 1 && p_.k > 1) {
+        matrix = dense_rows(batch, j, count);
+        row_stride = p_.k;
+      }
+      routines_.compute(type_, static_cast<int>(p_.m), arranged, padded_, matrix, row_stride, count, p_.k, sums);
+      for (int64_t v = 0; v < p_.m; ++v) store_row(batch, v, j, count, sums + v * kInnerMatrixRows);
+    }
+  }
+
+ private:
+  static void widen(DType dtype, const void* source, int64_t stride, int64_t count, float* target) {
+    gemm_microkernel_avx2.pack(packed_source(dtype), source, stride, 0, count, 1, static_cast<int>(count), target);
+  }
+
+  // Rows with gaps between their elements, without them.
+  const void* dense_rows(int64_t batch, int64_t j, int64_t count) {
+    size_t size = dtype_size(p_.dtype);
+    char* dense = buffers.rows.get<char>(count * p_.k * static_cast<int64_t>(size));
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t l = 0; l < p_.k; ++l) {
+        const char* from = address(p_.b, p_.dtype, batch, l, j + r);
+        std::copy(from, from + size, dense + static_cast<size_t>(r * p_.k + l) * size);
+      }
+    }
+    return dense;
+  }
+
+  // alpha * sums + beta * addend, rounded once.
+  void store_row(int64_t batch, int64_t v, int64_t j, int64_t count, float* sums) {
+    alignas(64) float addend[kInnerMatrixRows];
+    bool adds = p_.has_addend();
+    if (adds) {
+      widen(p_.addend_dtype, address(p_.addend, p_.addend_dtype, batch, v, j), p_.addend.column, count, addend);
+    }
+    for (int64_t c = 0; c < count; ++c) {
+      float value = alpha_ * sums[c];
+      sums[c] = adds ? beta_ * addend[c] + value : value;
+    }
+    char* target = address(p_.result, p_.result_dtype, batch, v, j);
+    if (p_.result.column == 1) {
+      gemm_microkernel_avx2.store(packed_source(p_.result_dtype), sums, count, target);
+      return;
+    }
+    int64_t step = p_.result.column * static_cast<int64_t>(dtype_size(p_.result_dtype));
+    for (int64_t c = 0; c < count; ++c) store_from_double(p_.result_dtype, sums[c], target + c * step);
+  }
+
+  const GemmProblem& p_;
+  const InnerProducts& routines_;
+  PackedSource type_;
+  int64_t padded_;
+  float alpha_, beta_;
+};
+
+std::string refuse(const GemmProblem& p) {
+  if (!takes(p.dtype) || !takes(p.result_dtype) || (p.has_addend() && !takes(p.addend_dtype))) {
+    return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
+                       dtype_name(p.result_dtype));
+  }
+  if (!rows_are_vectors(p) && !columns_are_vectors(p)) {
+    return fmt::format("takes at most {} rows with a transposed b, or as many columns with a plain a", kInnerVectors);
+  }
+  if (detected_gemm_microkernel() == nullptr) return "the processor lacks AVX2, FMA or F16C";
+  return {};
+}
+
+void run(const GemmProblem& p) {
+  bool wide = detected_gemm_microkernel() == &gemm_microkernel_avx512;
+  run_gemm_inner(p, wide ? inner_products_avx512 : inner_products_avx2);
+}
+
+}  // namespace
+
+void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines) {
+  GemmProblem p = with_vectors_in_rows(problem);
+  Streamed streamed(p, routines);
+  int64_t blocks = (p.n + kInnerMatrixRows - 1) / kInnerMatrixRows;
+  int64_t grain = std::max<int64_t>(1, 262144 / std::max<int64_t>(1, p.k * kInnerMatrixRows));
+  parallel_for(p.threads, p.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end;) {
+      int64_t batch = index / blocks, first = index % blocks, last = std::min(blocks, first + end - index);
+      streamed.run(batch, first * kInnerMatrixRows, std::min(p.n, last * kInnerMatrixRows));
+      index += last - first;
+    }
+  });
+}
+
+const Implementation<GemmProblem> gemm_inner = {"inner", refuse, run};
+
+}  // namespace neuron::kernels
