@@ -1,8 +1,16 @@
 // Convolution and its gradients against their definition in float64.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <ostream>
+#include <random>
 #include <vector>
 
+#include "neuron/base/float_formats.h"
+#include "neuron/kernels/convolution.h"
+#include "neuron/kernels/convolution_routines.h"
+#include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/kernel.h"
 
 namespace neuron::kernels {
@@ -77,6 +85,165 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Convolution,
                          testing::Values(Case{2, 3, 4, 1, 7, 6, 3, 2, 1, 1, 1}, Case{1, 4, 6, 2, 9, 9, 3, 3, 2, 1, 1},
                                          Case{2, 2, 2, 2, 8, 5, 2, 2, 1, 0, 2}, Case{1, 8, 5, 1, 33, 20, 1, 1, 1, 0, 1},
                                          Case{1, 3, 2, 1, 40, 30, 5, 5, 1, 2, 1}));
+
+// Any rank and dtype, every implementation: against float64, and the bits for other threads and instruction sets.
+struct Problem {
+  int64_t batch, channels, filters, groups;
+  std::vector<int64_t> input, kernel, stride, padding, dilation;
+};
+
+void PrintTo(const Problem& p, std::ostream* out) {
+  *out << p.batch << " images, " << p.channels << " to " << p.filters << " in " << p.groups << " groups";
+}
+
+const Problem kProblems[] = {
+    {2, 3, 5, 1, {11, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},     // ordinary
+    {2, 3, 8, 1, {23, 21}, {7, 7}, {2, 2}, {3, 3}, {1, 1}},    // a stem
+    {3, 40, 70, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},    // channels are the columns of the product
+    {1, 33, 20, 1, {9, 10}, {1, 1}, {1, 1}, {0, 0}, {1, 1}},   // no copy of the source
+    {2, 16, 12, 1, {9, 10}, {1, 1}, {2, 2}, {0, 0}, {1, 1}},   // phases without taps
+    {1, 16, 24, 2, {10, 12}, {3, 2}, {2, 1}, {1, 0}, {1, 2}},  // groups, unequal parameters
+    {2, 300, 9, 1, {6, 5}, {2, 2}, {1, 1}, {0, 0}, {1, 1}},    // several blocks of the sum
+    {1, 4, 6, 1, {4, 5, 6}, {3, 2, 3}, {1, 2, 1}, {1, 0, 1}, {1, 1, 2}},
+    {2, 8, 10, 1, {50}, {3}, {2}, {1}, {1}},
+    {1, 5, 7, 1, {5, 5}, {2, 2}, {3, 3}, {2, 2}, {1, 1}},     // stride beyond the kernel, much padding
+    {2, 6, 6, 6, {13, 20}, {7, 7}, {1, 1}, {3, 3}, {1, 1}},   // depthwise
+    {2, 6, 12, 6, {13, 37}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},  // two filters a channel
+    {1, 4, 4, 4, {14, 9}, {3, 3}, {1, 1}, {2, 2}, {2, 2}},
+    {1, 3, 3, 3, {5, 6, 7}, {2, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+    {2, 5, 5, 5, {70}, {4}, {1}, {2}, {1}},
+    {70, 8, 16, 1, {2, 2}, {1, 1}, {1, 1}, {0, 0}, {1, 1}},  // many small images
+};
+
+struct Tensor {
+  std::vector<char> bytes;
+  TensorView view;
+  Tensor(DType dtype, const std::vector<int64_t>& sizes)
+      : view{nullptr, dtype, Dims(sizes.size()), Dims(sizes.size())} {
+    int64_t count = 1;
+    for (int d = static_cast<int>(sizes.size()) - 1; d >= 0; --d) {
+      view.sizes[d] = sizes[d];
+      view.strides[d] = count;
+      count *= sizes[d];
+    }
+    bytes.resize(static_cast<size_t>(count) * dtype_size(dtype));
+    view.data = bytes.data();
+  }
+  int64_t count() const { return view.numel(); }
+  char* at(int64_t i) { return bytes.data() + i * static_cast<int64_t>(dtype_size(view.dtype)); }
+  double value(int64_t i) { return load_as_double(view.dtype, at(i)); }
+  void fill(uint32_t seed) {
+    std::mt19937 random(seed);
+    for (int64_t i = 0; i < count(); ++i) {
+      store_from_double(view.dtype, (static_cast<int>(random() % 2001) - 1000) / 1000.0, at(i));
+    }
+  }
+};
+
+class EveryConvolution : public testing::TestWithParam<std::tuple<Problem, DType>> {};
+
+TEST_P(EveryConvolution, AgreesWithFloat64InEveryImplementation) {
+  auto [c, dtype] = GetParam();
+  auto rank = static_cast<int64_t>(c.input.size());
+  std::vector<int64_t> in{c.batch, c.channels}, out{c.batch, c.filters}, w{c.filters, c.channels / c.groups};
+  std::vector<int64_t> attributes{rank};
+  for (int64_t d = 0; d < rank; ++d) {
+    in.push_back(c.input[d]);
+    w.push_back(c.kernel[d]);
+    out.push_back((c.input[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1) / c.stride[d] + 1);
+  }
+  for (auto* values : {&c.stride, &c.padding, &c.dilation}) {
+    attributes.insert(attributes.end(), values->begin(), values->end());
+  }
+  attributes.push_back(c.groups);
+  Tensor input(dtype, in), weight(dtype, w), bias(dtype, {c.filters}), gradient(dtype, out);
+  input.fill(1), weight.fill(2), bias.fill(3), gradient.fill(4);
+  ConvolutionShape s(input.view, gradient.view, weight.view, attributes);
+
+  // Sums and sums of magnitudes of all three, in float64.
+  size_t counts[] = {static_cast<size_t>(gradient.count()), static_cast<size_t>(input.count()),
+                     static_cast<size_t>(weight.count())};
+  std::vector<double> want[3], size[3];
+  for (int i = 0; i < 3; ++i) want[i].assign(counts[i], 0), size[i].assign(counts[i], 0);
+  auto add = [&](int what, int64_t i, double x) { want[what][i] += x, size[what][i] += std::abs(x); };
+  for (int64_t o = 0; o < gradient.count(); ++o) {
+    int64_t x = o % s.output[2], y = o / s.output[2] % s.output[1], z = o / s.output[2] / s.output[1] % s.output[0];
+    int64_t f = o / s.output_size() % s.filters, n = o / s.output_size() / s.filters;
+    add(0, o, bias.value(f));
+    for (int64_t v = 0; v < s.group_channels() * s.kernel_size(); ++v) {
+      int64_t e = v % s.kernel[2], b = v / s.kernel[2] % s.kernel[1];
+      int64_t a = v / s.kernel[2] / s.kernel[1] % s.kernel[0], k = v / s.kernel_size();
+      int64_t iz = z * s.stride[0] - s.padding[0] + a * s.dilation[0];
+      int64_t iy = y * s.stride[1] - s.padding[1] + b * s.dilation[1];
+      int64_t ix = x * s.stride[2] - s.padding[2] + e * s.dilation[2];
+      if (iz < 0 || iz >= s.input[0] || iy < 0 || iy >= s.input[1] || ix < 0 || ix >= s.input[2]) continue;
+      int64_t channel = f / s.group_filters() * s.group_channels() + k;
+      int64_t i = (((n * s.channels + channel) * s.input[0] + iz) * s.input[1] + iy) * s.input[2] + ix;
+      int64_t j = f * s.group_channels() * s.kernel_size() + v;
+      add(0, o, input.value(i) * weight.value(j));
+      add(1, i, gradient.value(o) * weight.value(j));
+      add(2, j, gradient.value(o) * input.value(i));
+    }
+  }
+
+  bool wide = detected_gemm_microkernel() == &gemm_microkernel_avx512;
+  for (ConvolutionPass pass : {ConvolutionPass::Forward, ConvolutionPass::Input, ConvolutionPass::Weight}) {
+    auto what = static_cast<int>(pass);
+    Tensor result(dtype, what == 0 ? out : what == 1 ? in : w);
+    ConvolutionProblem problem{pass, s, result.view, gradient.view, input.view, weight.view, {}, 1};
+    if (what == 0) problem.bias = bias.view;
+    for (const auto& entry : convolution_implementations().entries()) {
+      if (!entry.refuse(problem).empty()) continue;
+      std::vector<char> expected;
+      for (int threads : {1, 3}) {
+        for (int narrow : {0, 1}) {
+          bool lanes_matter = entry.name == "depthwise" && pass == ConvolutionPass::Weight;
+          if (narrow == 1 && (!wide || entry.name == "columns" || lanes_matter)) continue;
+          std::fill(result.bytes.begin(), result.bytes.end(), '\x7f');
+          problem.threads = threads;
+          if (narrow == 0) {
+            entry.run(problem);
+          } else if (entry.name == "tiles") {
+            run_convolution_tiles(problem, gemm_microkernel_avx2, convolution_routines_avx2);
+          } else {
+            run_convolution_depthwise(problem, convolution_routines_avx2);
+          }
+          if (expected.empty()) expected = result.bytes;
+          ASSERT_TRUE(result.bytes == expected)
+              << entry.name << ", pass " << what << ", threads " << threads << (narrow == 1 ? ", AVX2" : "");
+        }
+      }
+      double rounding = dtype == DType::BFloat16 ? 1.0 / 256 : dtype == DType::Float16 ? 1.0 / 2048 : 0;
+      for (size_t i = 0; i < want[what].size(); ++i) {
+        double allowed = 1e-5 * size[what][i] + rounding * std::abs(want[what][i]) + 1e-7;
+        ASSERT_NEAR(result.value(static_cast<int64_t>(i)), want[what][i], allowed)
+            << entry.name << ", pass " << what << ", element " << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryConvolution,
+                         testing::Combine(testing::ValuesIn(kProblems),
+                                          testing::Values(DType::Float32, DType::BFloat16, DType::Float16)));
+
+TEST(ConvolutionList, DepthwiseGoesToItsOwnKernelAndEmptyProblemsToColumns) {
+  Tensor input(DType::Float32, {1, 4, 6, 6}), weight(DType::Float32, {4, 1, 3, 3}), out(DType::Float32, {1, 4, 4, 4});
+  int64_t attributes[] = {2, 1, 1, 0, 0, 1, 1, 4};
+  ConvolutionProblem problem{ConvolutionPass::Forward,
+                             ConvolutionShape(input.view, out.view, weight.view, attributes),
+                             out.view,
+                             {},
+                             input.view,
+                             weight.view,
+                             {},
+                             1};
+  EXPECT_EQ(convolution_implementations().choose(problem).name, "depthwise");
+  problem.shape.groups = 1;
+  EXPECT_EQ(convolution_implementations().choose(problem).name, "tiles");
+  problem.shape.batch = 0;
+  EXPECT_EQ(convolution_implementations().choose(problem).name, "columns");
+}
 
 }  // namespace
 }  // namespace neuron::kernels

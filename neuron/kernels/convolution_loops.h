@@ -1,0 +1,197 @@
+// The routines of convolution_routines.h for one instruction set. The file that includes this header includes that of
+// its `Vector` before.
+#pragma once
+
+#include "neuron/kernels/convolution_routines.h"
+
+namespace neuron::kernels {
+namespace {
+
+NEURON_TARGET void copy_runs(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs,
+                             int run_count, int width, float* panel) {
+  constexpr int kLanes = Vector::kLanes;
+  if (run_count == 1 && runs[0].length == width && width % kLanes == 0) {
+    source += runs[0].offset;
+    for (int64_t p = 0; p < depth; ++p, panel += width) {
+      const float* from = source + offsets[p];
+      for (int lane = 0; lane < width; lane += kLanes) Vector::store(panel + lane, Vector::load(from + lane));
+    }
+    return;
+  }
+  for (int64_t p = 0; p < depth; ++p, panel += width) {
+    for (int r = 0; r < run_count; ++r) {
+      const float* from = source + offsets[p] + runs[r].offset;
+      float* to = panel + runs[r].lane;
+      int64_t left = runs[r].length;
+      for (; left >= kLanes; left -= kLanes, from += kLanes, to += kLanes) Vector::store(to, Vector::load(from));
+      // What a store writes too much is overwritten by the next run or the next row.
+      if (left > 0) Vector::store(to, Vector::load_first(from, left));
+    }
+  }
+}
+
+template <int kRegisters>
+NEURON_INLINE void accumulate_block(const float* source, const int64_t* offsets, const float* weights, int64_t depth,
+                                    float* target) {
+  Vector::Register sums[kRegisters];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRegisters; ++i) sums[i] = Vector::zero();
+  for (int64_t p = 0; p < depth; ++p) {
+    Vector::Register weight = Vector::broadcast(weights[p]);
+    const float* from = source + offsets[p];
+#pragma GCC unroll 8
+    for (int i = 0; i < kRegisters; ++i) {
+      sums[i] = Vector::multiply_add(weight, Vector::load(from + i * Vector::kLanes), sums[i]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRegisters; ++i) Vector::store(target + i * Vector::kLanes, sums[i]);
+}
+
+NEURON_TARGET void accumulate(const float* source, const int64_t* offsets, const float* weights, int64_t depth,
+                              int64_t length, float* target) {
+  constexpr int kLanes = Vector::kLanes;
+  int64_t x = 0;
+  for (; x + 6 * kLanes < length; x += 8 * kLanes) {
+    accumulate_block<8>(source + x, offsets, weights, depth, target + x);
+  }
+  for (; x + 2 * kLanes < length; x += 4 * kLanes) {
+    accumulate_block<4>(source + x, offsets, weights, depth, target + x);
+  }
+  for (; x < length; x += 2 * kLanes) accumulate_block<2>(source + x, offsets, weights, depth, target + x);
+}
+
+// Four target lines at a time: each source element is loaded once for all of them.
+constexpr int kGridLines = 4, kGridRegisters = 2;
+
+// Source line r meets target lines kFirst … kLast of the four, with kernel line r - target line.
+template <int kFirst, int kLast>
+NEURON_INLINE void accumulate_source_line(Vector::Register sums[kGridLines][kGridRegisters], const float* source,
+                                          const float* weights, int64_t kernel_width) {
+  for (int64_t e = 0; e < kernel_width; ++e) {
+    Vector::Register values[kGridRegisters];
+#pragma GCC unroll 2
+    for (int i = 0; i < kGridRegisters; ++i) values[i] = Vector::load(source + e + i * Vector::kLanes);
+#pragma GCC unroll 4
+    for (int j = kFirst; j <= kLast; ++j) {
+      Vector::Register weight = Vector::broadcast(weights[e - j * kernel_width]);
+#pragma GCC unroll 2
+      for (int i = 0; i < kGridRegisters; ++i) sums[j][i] = Vector::multiply_add(weight, values[i], sums[j][i]);
+    }
+  }
+}
+
+NEURON_TARGET void accumulate_four_lines(const float* source, const float* weights, int64_t kernel_height,
+                                         int64_t kernel_width, int64_t line, int64_t length, float* target) {
+  constexpr int kStep = kGridRegisters * Vector::kLanes;
+  for (int64_t x = 0; x < length; x += kStep) {
+    Vector::Register sums[kGridLines][kGridRegisters];
+#pragma GCC unroll 4
+    for (int j = 0; j < kGridLines; ++j) {
+#pragma GCC unroll 2
+      for (int i = 0; i < kGridRegisters; ++i) sums[j][i] = Vector::zero();
+    }
+    const float* from = source + x;
+    const float* row = weights;
+    accumulate_source_line<0, 0>(sums, from, row, kernel_width);
+    accumulate_source_line<0, 1>(sums, from + line, row + kernel_width, kernel_width);
+    accumulate_source_line<0, 2>(sums, from + 2 * line, row + 2 * kernel_width, kernel_width);
+    int64_t r = 3;
+    for (; r < kernel_height; ++r) {
+      accumulate_source_line<0, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
+    }
+    accumulate_source_line<1, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
+    ++r;
+    accumulate_source_line<2, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
+    ++r;
+    accumulate_source_line<3, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
+#pragma GCC unroll 4
+    for (int j = 0; j < kGridLines; ++j) {
+#pragma GCC unroll 2
+      for (int i = 0; i < kGridRegisters; ++i) {
+        float* to = target + j * line + x + i * Vector::kLanes;
+        int64_t left = length - x - i * Vector::kLanes;
+        if (left >= Vector::kLanes) {
+          Vector::store(to, sums[j][i]);
+        } else if (left > 0) {
+          Vector::store_first(to, left, sums[j][i]);
+        }
+      }
+    }
+  }
+}
+
+void accumulate_grid(const float* source, const float* weights, int64_t kernel_height, int64_t kernel_width,
+                     int64_t line, int64_t lines, int64_t length, float* target) {
+  int64_t y = 0;
+  for (; y + kGridLines <= lines; y += kGridLines) {
+    accumulate_four_lines(source + y * line, weights, kernel_height, kernel_width, line, length, target + y * line);
+  }
+  if (y == lines) return;
+  int64_t offsets[kMaximumTaps];
+  for (int64_t k = 0; k < kernel_height; ++k) {
+    for (int64_t e = 0; e < kernel_width; ++e) offsets[k * kernel_width + e] = k * line + e;
+  }
+  accumulate(source + y * line, offsets, weights, kernel_height * kernel_width, (lines - y - 1) * line + length,
+             target + y * line);
+}
+
+NEURON_TARGET void add_bias(const float* sums, int64_t step, float bias, int64_t count, float* target) {
+  if (step != 1) {
+    for (int64_t j = 0; j < count; ++j) target[j] = sums[j * step] + bias;
+    return;
+  }
+  Vector::Register shift = Vector::broadcast(bias);
+  int64_t j = 0;
+  for (; j + Vector::kLanes <= count; j += Vector::kLanes) {
+    Vector::store(target + j, Vector::add(Vector::load(sums + j), shift));
+  }
+  if (j < count)
+    Vector::store_first(target + j, count - j, Vector::add(Vector::load_first(sums + j, count - j), shift));
+}
+
+template <int kTaps>
+NEURON_INLINE void correlate_taps(const float* source, const int64_t* offsets, const float* gradient,
+                                  const int64_t* line_offsets, int64_t lines, int64_t length, float* sums) {
+  constexpr int kLanes = Vector::kLanes;
+  Vector::Register totals[kTaps];
+#pragma GCC unroll 8
+  for (int t = 0; t < kTaps; ++t) totals[t] = Vector::zero();
+  for (int64_t line = 0; line < lines; ++line, gradient += length) {
+    const float* from = source + line_offsets[line];
+    int64_t x = 0;
+    for (; x + kLanes <= length; x += kLanes) {
+      Vector::Register above = Vector::load(gradient + x);
+#pragma GCC unroll 8
+      for (int t = 0; t < kTaps; ++t) {
+        totals[t] = Vector::multiply_add(above, Vector::load(from + offsets[t] + x), totals[t]);
+      }
+    }
+    if (x < length) {
+      Vector::Register above = Vector::load_first(gradient + x, length - x);
+#pragma GCC unroll 8
+      for (int t = 0; t < kTaps; ++t) {
+        totals[t] = Vector::multiply_add(above, Vector::load_first(from + offsets[t] + x, length - x), totals[t]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int t = 0; t < kTaps; ++t) sums[t] = Vector::sum(totals[t]);
+}
+
+NEURON_TARGET void correlate(const float* source, const int64_t* offsets, int taps, const float* gradient,
+                             const int64_t* line_offsets, int64_t lines, int64_t length, float* sums) {
+  switch (taps) {
+    case 8:
+      return correlate_taps<8>(source, offsets, gradient, line_offsets, lines, length, sums);
+    case 7:
+      return correlate_taps<7>(source, offsets, gradient, line_offsets, lines, length, sums);
+    default:
+      for (int t = 0; t < taps; ++t) {
+        correlate_taps<1>(source, offsets + t, gradient, line_offsets, lines, length, sums + t);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace neuron::kernels

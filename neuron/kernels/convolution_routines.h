@@ -1,0 +1,57 @@
+// The inner loops of convolutions, one set per instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace neuron::kernels {
+
+// `length` elements from `offset` of a source go to lanes from `lane` on.
+struct CopyRun {
+  int64_t lane, offset, length;
+};
+
+struct ConvolutionRoutines {
+  const char* name;
+
+  // Packs a panel of `depth` rows of `width` lanes: row p takes its runs from source + offsets[p]. Up to 15 floats
+  // behind the panel are overwritten; lanes in no run keep what they had.
+  void (*copy_runs)(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs, int run_count,
+                    int width, float* panel);
+
+  // target[x] = sum over p < depth, in order, of weights[p] * source[offsets[p] + x], one chain of fused multiply-adds.
+  // Up to 127 floats behind the source's and the target's `length` are read and overwritten.
+  void (*accumulate)(const float* source, const int64_t* offsets, const float* weights, int64_t depth, int64_t length,
+                     float* target);
+
+  // The same for a grid of taps that is whole: source[(y + k) * line + x + e] for k < kernel_height, e < kernel_width,
+  // of `lines` target lines of `line` elements, of which `length` are wanted. Needs kernel_height >= 3; same order and
+  // bits.
+  void (*accumulate_grid)(const float* source, const float* weights, int64_t kernel_height, int64_t kernel_width,
+                          int64_t line, int64_t lines, int64_t length, float* target);
+
+  // target[j] = sums[j * step] + bias
+  void (*add_bias)(const float* sums, int64_t step, float bias, int64_t count, float* target);
+
+  // sums[t] = sum over lines and positions of gradient[line * length + x] * source[line_offsets[line] + offsets[t] +
+  // x], for `taps` <= 8: each lane of a register is one chain over blocks of lanes and lines, then halves are added.
+  void (*correlate)(const float* source, const int64_t* offsets, int taps, const float* gradient,
+                    const int64_t* line_offsets, int64_t lines, int64_t length, float* sums);
+};
+
+constexpr int64_t kMaximumTaps = 256;       // of accumulate_grid
+constexpr int64_t kConvolutionSlack = 128;  // floats behind a source or a target
+
+extern const ConvolutionRoutines convolution_routines_avx2;
+extern const ConvolutionRoutines convolution_routines_avx512;
+
+struct ConvolutionProblem;
+struct GemmMicrokernel;
+// The implementations with given sets, which the processor must have: lets tests compare instruction sets.
+void run_convolution_tiles(const ConvolutionProblem& problem, const GemmMicrokernel& kernel,
+                           const ConvolutionRoutines& routines);
+void run_convolution_depthwise(const ConvolutionProblem& problem, const ConvolutionRoutines& routines);
+
+// The best set of this processor; null when it has not even AVX2 and FMA.
+const ConvolutionRoutines* detected_convolution_routines();
+
+}  // namespace neuron::kernels
