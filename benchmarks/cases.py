@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gemm_cases import gemm_cases
 from harness import Case, Step
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
@@ -171,5 +172,6 @@ def all_cases() -> list[Case]:
         *(Case(name, setup, count=3, group="bandwidth") for name, setup in bandwidth.items()),
         *(Case(name, setup, count=3, group="products") for name, setup in products.items()),
         *(Case(name, setup, count=10, group="optimizer") for name, setup in optimizers.items()),
+        *gemm_cases(),
         *(Case(name, setup, group="training", tolerance=math.inf, warm_up=8) for name, setup in trainings.items()),
     ]
