@@ -44,6 +44,26 @@ def test_layer_norm_of_strided_and_empty() -> None:
         assert F.layer_norm(torch.empty(0, 4, device=DEVICE), (4,)).shape == (0, 4)
 
 
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_parameters_of_several_dimensions_need_not_be_contiguous(norm: str) -> None:
+    x, gradient = values(torch.float32, (3, 4, 5)), values(torch.float32, (3, 4, 5), 4)
+    weight, bias = values(torch.float32, (4, 5), 2), values(torch.float32, (4, 5), 3)
+
+    def run(device: str) -> list[torch.Tensor]:
+        parameters = [p.to(device).t().contiguous().t().requires_grad_() for p in (weight, bias)]
+        leaf = x.to(device).requires_grad_()
+        if norm == "layer":
+            y = F.layer_norm(leaf, (4, 5), *parameters)
+        else:
+            y = F.rms_norm(leaf, (4, 5), parameters[0])
+        leaves = [leaf, *(parameters if norm == "layer" else parameters[:1])]
+        return [y, *torch.autograd.grad(y, leaves, gradient.to(device))]
+
+    with torch_neuronx.testing.no_fallback():
+        for got, wanted in zip(run(DEVICE), run("cpu"), strict=True):
+            torch.testing.assert_close(got.detach().cpu(), wanted.detach(), rtol=1e-5, atol=1e-5)
+
+
 def test_gradients_over_no_rows_are_zero() -> None:
     # Among other recorded work, and in memory that held something else.
     for used in [torch.full((n,), 7.0, device=DEVICE) for n in (1, 1, 1, 1, 5, 5, 5, 5)]:

@@ -40,11 +40,13 @@ at::Tensor prepared(const at::Tensor& tensor) {
   return contiguous(tensor);
 }
 
+// Rows are read as one dimension, so a weight of several has to be one too.
+at::Tensor parameter(const at::Tensor& tensor) { return tensor.defined() ? contiguous(tensor) : tensor; }
+
 // native_layer_norm(input, normalized_shape, weight?, bias?, eps) -> (output, mean, rstd).
 void layer_norm(Arguments& arguments) {
   static const lowering::Operator& op = operator_named("native_layer_norm");
-  const at::Tensor& weight = arguments.tensor(2);
-  const at::Tensor& bias = arguments.tensor(3);
+  const at::Tensor weight = parameter(arguments.tensor(2)), bias = parameter(arguments.tensor(3));
   const auto& outputs = arguments.outputs();
   const at::Tensor input = prepared(arguments.tensor(0));
   const Split parts = split(input, arguments.integers(1).size());
@@ -62,8 +64,8 @@ void layer_norm_backward(Arguments& arguments) {
   static const lowering::Operator &of_input = operator_named("native_layer_norm_backward"),
                                   &of_weight = operator_named("layer_norm_weight_gradient"),
                                   &of_bias = operator_named("sum");
-  const at::Tensor &mean = arguments.tensor(3), &rstd = arguments.tensor(4), &weight = arguments.tensor(5);
-  const at::Tensor& bias = arguments.tensor(6);
+  const at::Tensor &mean = arguments.tensor(3), &rstd = arguments.tensor(4), &bias = arguments.tensor(6);
+  const at::Tensor weight = parameter(arguments.tensor(5));
   const std::vector<bool> wanted = arguments.booleans(7);
   const at::Tensor gradient = prepared(arguments.tensor(0)), input = prepared(arguments.tensor(1));
   const Split parts = split(input, arguments.integers(2).size());
@@ -100,7 +102,7 @@ void layer_norm_backward(Arguments& arguments) {
 // _fused_rms_norm(input, normalized_shape, weight?, eps?) -> (output, rstd).
 void rms_norm(Arguments& arguments) {
   static const lowering::Operator& op = operator_named("_fused_rms_norm");
-  const at::Tensor& weight = arguments.tensor(2);
+  const at::Tensor weight = parameter(arguments.tensor(2));
   const at::Tensor input = prepared(arguments.tensor(0));
   const Split parts = split(input, arguments.integers(1).size());
   const DType common = dtype_of(input), wide = compute_dtype(common);
@@ -121,7 +123,8 @@ void rms_norm(Arguments& arguments) {
 void rms_norm_backward(Arguments& arguments) {
   static const lowering::Operator &of_input = operator_named("_fused_rms_norm_backward"),
                                   &of_weight = operator_named("rms_norm_weight_gradient");
-  const at::Tensor &rstd = arguments.tensor(3), &weight = arguments.tensor(4);
+  const at::Tensor& rstd = arguments.tensor(3);
+  const at::Tensor weight = parameter(arguments.tensor(4));
   const std::vector<bool> wanted = arguments.booleans(5);
   const at::Tensor gradient = prepared(arguments.tensor(0)), input = prepared(arguments.tensor(1));
   const Split parts = split(input, arguments.integers(2).size());
