@@ -63,8 +63,8 @@ void Planner::find_overlapping_entries(int32_t index) {
   }
 }
 
-// The accesses of each entry newest first. When the body returns false the access settles everything recorded before it,
-// in the other entries as well; what they hold of later commands is still visited.
+// The accesses of each entry newest first. When the body returns false the access settles everything recorded before
+// it, in the other entries as well; what they hold of later commands is still visited.
 template <typename F>
 void Planner::for_each_overlap(int32_t index, const Operand& operand, F&& body) {
   int32_t settled = -1;

@@ -29,8 +29,8 @@ class WindowTask final : public runtime::Task {
   std::unique_ptr<Window> window_;
 };
 
-// Poison is tagged with the generation it belongs to: a mark that arrives after the block was handed on means nothing to
-// its new owner. 24 bits of the generation and 40 of the sequence number.
+// Poison is tagged with the generation it belongs to: a mark that arrives after the block was handed on means nothing
+// to its new owner. 24 bits of the generation and 40 of the sequence number.
 constexpr int kSequenceBits = 40;
 constexpr uint64_t kSequenceMask = (uint64_t{1} << kSequenceBits) - 1;
 
@@ -209,8 +209,7 @@ void Stream::raise_pending() {
   if (any_poison_.load(std::memory_order_acquire)) {
     std::lock_guard lock(error_mutex_);
     error = std::move(pending_error_);
-    std::erase_if(poisoned_blocks_,
-                  [](const auto& entry) { return poison_in(*entry.first, entry.second) == 0; });
+    std::erase_if(poisoned_blocks_, [](const auto& entry) { return poison_in(*entry.first, entry.second) == 0; });
     if (poisoned_blocks_.empty()) {
       poison_.clear();
       any_poison_.store(false, std::memory_order_release);
