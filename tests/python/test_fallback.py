@@ -117,3 +117,12 @@ def test_unusual_dtypes_fall_back():
     assert x.cpu().tolist() == [1, 2, 3]
     z = torch.tensor([1 + 2j, 3 - 1j]).to("neuron")
     assert torch.equal((z * z).cpu(), torch.tensor([1 + 2j, 3 - 1j]) ** 2)
+
+
+@pytest.mark.parametrize("function", [torch.nn.functional.conv1d, torch.nn.functional.conv_transpose1d])
+def test_convolutions_of_integers_run_on_the_cpu(function):
+    x, weight = torch.arange(24).reshape(2, 3, 4), torch.arange(18).reshape(3, 3, 2)
+    torch_neuronx.clear_op_tracking()
+    assert torch.equal(function(x.to("neuron"), weight.to("neuron")).cpu(), function(x, weight))
+    assert torch_neuronx.get_fallback_ops() == ["aten::convolution_overrideable"]
+    torch_neuronx.clear_op_tracking()

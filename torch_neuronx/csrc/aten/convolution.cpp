@@ -44,9 +44,8 @@ struct Parameters {
 };
 
 void check_dtypes(const at::Tensor& input, const at::Tensor& weight) {
-  const DType dtype = dtype_of(input);
-  TORCH_CHECK_NOT_IMPLEMENTED(is_float(dtype) && dtype_size(dtype) >= 2,
-                              "convolution on neuron is not implemented for '", input.scalar_type(), "'");
+  const at::ScalarType type = input.scalar_type();
+  if (!has_dtype(type) || !is_float(dtype_of(type)) || dtype_size(dtype_of(type)) < 2) decline();
   TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "Input type (", input.toString(), ") and weight type (",
               weight.toString(), ") should be the same");
 }

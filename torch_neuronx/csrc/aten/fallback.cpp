@@ -50,6 +50,13 @@ void replace_generators(const c10::OperatorHandle& op, std::vector<c10::IValue>&
   }
 }
 
+// The operator that computes this one on the CPU. Only a device outside torch is given `convolution_overrideable`; it
+// has the arguments of `convolution`, which the CPU knows.
+c10::OperatorHandle on_the_cpu(const c10::OperatorHandle& op) {
+  if (op.operator_name().name != "aten::convolution_overrideable") return op;
+  return c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution", "");
+}
+
 }  // namespace
 
 void fall_back(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack) {
@@ -68,7 +75,7 @@ void fall_back(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack) {
   for (size_t i = 0; i < count; ++i) bytes += device_bytes(stack[base + i]);
   replace_generators(op, stack, base);
 
-  at::native::cpu_fallback(op, &stack, /*error_on_views=*/true);
+  at::native::cpu_fallback(on_the_cpu(op), &stack, /*error_on_views=*/true);
 
   for (const c10::IValue& result : stack) bytes += device_bytes(result);
   if (note_fallback(name, bytes)) {
