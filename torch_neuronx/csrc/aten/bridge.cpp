@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "neuron/base/error.h"
+#include "neuron/base/float_formats.h"
 #include "torch_neuronx/csrc/aten/tensor_argument.h"
 #include "torch_neuronx/csrc/aten/wide_floats.h"
 #include "torch_neuronx/csrc/register/device.h"
@@ -111,6 +112,15 @@ Scalar scalar_of(const at::Scalar& value) {
   }
   if (value.isBoolean()) return Scalar::of(static_cast<int64_t>(value.toBool()));
   decline();
+}
+
+Scalar narrowed(const Scalar& number, DType common) {
+  const auto single = static_cast<float>(number.as_double());
+  float rounded = single;
+  if (common == DType::BFloat16) rounded = bfloat16_to_float(float_to_bfloat16(single));
+  if (common == DType::Float16) rounded = float16_to_float(float_to_float16(single));
+  const bool same = !is_reduced_float(common) || static_cast<double>(rounded) == number.as_double();
+  return same ? number : Scalar::of(static_cast<double>(rounded));
 }
 
 Scalar host_number(const at::Tensor& tensor) {

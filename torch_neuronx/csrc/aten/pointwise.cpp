@@ -42,7 +42,9 @@ struct PointwiseKernel::Operands {
   const lowering::Operator* op = nullptr;
   bool promote_to_float = false;
   bool plain = true;  // device tensors of one device and numbers; nothing that needs a second look
-  uint64_t key = 0;   // dtypes and kinds of the operands, 9 bits each
+  uint32_t cast = 0;  // bit i: inputs[i] is cast to the common dtype before the operation
+  c10::SmallVector<at::Tensor, 4> casts;
+  uint64_t key = 0;  // dtypes and kinds of the operands, 9 bits each
   int operands = 0;
 
   void extend_key(uint64_t bits) {
@@ -114,6 +116,7 @@ PointwiseKernel::PointwiseKernel(const PointwiseRow& row, const lowering::Operat
   const std::string_view rule = row.lowering;
   contiguous_result_ =
       rule == "masked_fill" || rule == "log_sigmoid_forward" || std::string_view(row.op) == "pow.Scalar";
+  keeps_second_number_ = rule == "mul" || rule == "div" || rule == "floor_divide";
   divides_ = rule == "div" || rule == "floor_divide" || rule == "remainder" || rule == "fmod";
   for (const c10::Argument& argument : schema.arguments()) {
     Parameter parameter;
@@ -175,7 +178,10 @@ void PointwiseKernel::add_tensor(const Parameter& parameter, const at::Tensor& t
   operands.extend_key(key_bits(tensor.scalar_type(), wrapped             ? Wrapped
                                                      : tensor.dim() == 0 ? ZeroDimensional
                                                                          : Dimensioned));
-  if (parameter.promotes) operands.promoting.push_back({&tensor, at::ScalarType::Undefined});
+  if (parameter.promotes) {
+    operands.promoting.push_back({&tensor, at::ScalarType::Undefined});
+    operands.cast |= 1u << operands.inputs.size();
+  }
   operands.tensors.push_back(&tensor);
   operands.inputs.emplace_back(tensor);
 }
@@ -189,6 +195,7 @@ void PointwiseKernel::add_number(const Parameter& parameter, const at::Scalar& n
   if (parameter.alpha && unscaled_ != nullptr && operand.as_double() == 1) {
     operands.op = unscaled_;
   } else {
+    if (parameter.promotes || parameter.alpha) operands.cast |= 1u << operands.inputs.size();
     operands.inputs.emplace_back(operand);
   }
 }
@@ -250,8 +257,26 @@ void PointwiseKernel::check_divisor(const Operands& operands, at::ScalarType com
   if (divisor.tensor->numel() != 0) record_kernel(*check, {}, {*divisor.tensor});
 }
 
-void PointwiseKernel::record(const Operands& operands, at::ScalarType common,
-                             std::span<const at::Tensor> outputs) const {
+// What takes part in type promotion is cast to the common dtype first, numbers and alpha too: for a narrow float that
+// is a rounding. CPU's products and quotients take their second operand as it is when it is a single element.
+void PointwiseKernel::cast_to_narrow(Operands& operands, at::ScalarType common) const {
+  operands.casts.reserve(operands.inputs.size());
+  for (size_t i = 0; i < operands.inputs.size(); ++i) {
+    Input& input = operands.inputs[i];
+    if ((operands.cast >> i & 1) == 0) continue;
+    const bool number = input.tensor == nullptr || is_host_number(*input.tensor);
+    if (keeps_second_number_ && i == 1 && (number || input.tensor->numel() == 1)) continue;
+    if (number) {
+      input = Input(narrowed(input.tensor == nullptr ? input.number : host_number(*input.tensor), dtype_of(common)));
+    } else if (input.tensor->scalar_type() != common) {
+      operands.casts.push_back(to_dtype(*input.tensor, common));
+      input.tensor = &operands.casts.back();
+    }
+  }
+}
+
+void PointwiseKernel::record(Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const {
+  if (common == at::ScalarType::BFloat16 || common == at::ScalarType::Half) cast_to_narrow(operands, common);
   const std::span inputs(operands.inputs.data(), operands.inputs.size());
   const std::span attributes(operands.attributes.data(), operands.attributes.size());
   if (outputs.size() == 1) {
@@ -263,7 +288,7 @@ void PointwiseKernel::record(const Operands& operands, at::ScalarType common,
 
 // Where most calls end: operands that are row-major, or all of one dense layout, on one device, with dtypes seen
 // before.
-bool PointwiseKernel::run_quickly(const Operands& operands, at::Tensor& output) {
+bool PointwiseKernel::run_quickly(Operands& operands, at::Tensor& output) {
   DtypeMemo::Types types;
   if (!operands.plain || output_count_ != 0 || !single_result_ || !memo_.find(operands.key, types)) return false;
   const at::Tensor* lead = nullptr;  // the first operand that is not a number

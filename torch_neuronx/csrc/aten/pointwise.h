@@ -73,8 +73,9 @@ class PointwiseKernel {
   void add_number(const Parameter& parameter, const at::Scalar& number, Operands& operands) const;
   void gather(const c10::Stack& stack, size_t base, Operands& operands) const;
   // False: the general way has to look. In-place operators leave `output` undefined.
-  bool run_quickly(const Operands& operands, at::Tensor& output);
-  void record(const Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const;
+  bool run_quickly(Operands& operands, at::Tensor& output);
+  void cast_to_narrow(Operands& operands, at::ScalarType common) const;
+  void record(Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const;
   bool accepts(at::ScalarType common) const;
   at::ScalarType common_dtype(const Operands& operands) const;
   void check_divisor(const Operands& operands, at::ScalarType common) const;
@@ -83,8 +84,9 @@ class PointwiseKernel {
   const lowering::Operator* unscaled_;  // the rule without alpha, for alpha = 1
   std::vector<Parameter> parameters_;
   bool promote_to_float_;
-  bool contiguous_result_;  // as the CPU's implementation makes it
-  bool divides_;            // raises on an integer divisor of zero
+  bool contiguous_result_;    // as the CPU's implementation makes it
+  bool keeps_second_number_;  // of a product or quotient
+  bool divides_;              // raises on an integer divisor of zero
   uint8_t accepts_;
   int inplace_ = -1;  // the argument that is written and read
   int output_count_;  // out= arguments

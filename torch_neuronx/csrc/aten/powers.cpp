@@ -1,6 +1,7 @@
 // Powers with a number as exponent: the exponents that PyTorch computes by products and roots are recorded as such.
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
+#include "torch_neuronx/csrc/aten/tensor_argument.h"
 
 namespace neuron::aten {
 namespace {
@@ -40,7 +41,8 @@ void power(Arguments& arguments) {
   if (op != nullptr) {
     record_elementwise(*op, dtype_of(common), out, {Input(self)});
   } else {
-    record_elementwise(general, dtype_of(common), out, {Input(self), Input(exponent)});
+    record_elementwise(general, dtype_of(common), out,
+                       {Input(self), Input(narrowed(scalar_of(exponent), dtype_of(common)))});
   }
 }
 

@@ -13,6 +13,8 @@ eager::TensorArgument read_argument(const at::Tensor& tensor);
 eager::TensorArgument write_argument(const at::Tensor& tensor);
 // The value of a 0-dimensional CPU tensor. Declines for complex ones.
 Scalar host_number(const at::Tensor& tensor);
+// The number as an operand of the common dtype `common`: rounded where that is bfloat16 or float16.
+Scalar narrowed(const Scalar& number, DType common);
 // The bound on threads a command is recorded with: the caller's torch.get_num_threads().
 int recording_threads();
 
