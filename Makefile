@@ -1,5 +1,6 @@
 # Every target brings up what it needs (tools/bootstrap.sh) and goes straight to its job when nothing has changed.
 #   make demo       train a small GPT on real text on the neuron device
+#   make chat       talk with a small language model on the neuron device
 #   make test       C++ and Python tests            make test-full  and what needs jaxlib or long sweeps
 #   make sanitize   the C++ tests under ASan + UBSan, then under TSan; part of test-full
 #   make build      the libraries, into torch_neuronx/
@@ -8,7 +9,7 @@
 # Variables: PYTHON, VENV, TORCH_INDEX (tools/bootstrap.sh), PRESET (CMakePresets.json), JOBS, ARGS (passed to the job).
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test test-full sanitize sanitized bench lint format docs clean distclean
+.PHONY: setup build demo chat test test-full sanitize sanitized bench lint format docs clean distclean
 
 export VENV ?= $(CURDIR)/.venv
 PRESET ?= dev
@@ -27,6 +28,10 @@ build: setup
 demo: build
 	@mkdir -p out
 	$(python) examples/train_gpt.py --small --plot out/loss.png --json out/demo.json --checkpoint out/demo.pt $(ARGS)
+
+chat: build
+	@bash tools/bootstrap.sh chat
+	$(python) examples/chat.py $(ARGS)
 
 test: build
 	$(python) tools/run_tests.py --build build/$(PRESET) $(ARGS)

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from chat_cases import chat_cases
 from gemm_cases import gemm_cases
 from harness import Case, Step
 
@@ -174,4 +175,5 @@ def all_cases() -> list[Case]:
         *(Case(name, setup, count=10, group="optimizer") for name, setup in optimizers.items()),
         *gemm_cases(),
         *(Case(name, setup, group="training", tolerance=math.inf, warm_up=8) for name, setup in trainings.items()),
+        *chat_cases(),
     ]

