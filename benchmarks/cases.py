@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_cases import attention_cases
 from chat_cases import chat_cases
 from gemm_cases import gemm_cases
 from harness import Case, Step
@@ -175,5 +176,6 @@ def all_cases() -> list[Case]:
         *(Case(name, setup, count=10, group="optimizer") for name, setup in optimizers.items()),
         *gemm_cases(),
         *(Case(name, setup, group="training", tolerance=math.inf, warm_up=8) for name, setup in trainings.items()),
+        *attention_cases(),
         *chat_cases(),
     ]

@@ -1,153 +1,236 @@
-// Kernels "attention" and "attention_backward": softmax(scale q k^T + mask) v without the matrix of scores in memory.
-// Blocks of 64 queries meet blocks of 256 keys in order; a running maximum and sum per query make the softmax. A query
-// that may attend to nothing gives zeros.
+#include "neuron/kernels/attention.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "neuron/base/thread_pool.h"
-#include "neuron/kernels/attention_blocks.h"
-#include "neuron/kernels/attention_rows.h"
+#include "neuron/base/error.h"
+#include "neuron/kernels/row_conversion.h"
 
 namespace neuron::kernels {
 namespace {
 
-struct Buffers {
-  Scratch query, key, value, scores, result, gradient, row_state, query_gradient, key_gradient, value_gradient;
-};
-thread_local Buffers buffers;
-
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-void forward_block(const AttentionProblem& p, const TensorView& out, const TensorView& logsumexp, int64_t batch,
-                   int64_t head, int64_t row) {
-  int64_t rows = std::min(kQueryBlock, p.queries - row), key_end = p.key_end(row, rows), key_head = head / p.group();
-  Matrix query = block_of(*p.query, batch, head, row, rows, buffers.query);
-  Matrix scores{buffers.scores.get<float>(kQueryBlock * kKeyBlock), kKeyBlock};
-  Matrix result{buffers.result.get<float>(kQueryBlock * p.value_depth), p.value_depth};
-  float maxima[kQueryBlock], sums[kQueryBlock];
-  std::fill(maxima, maxima + rows, kLowest);
-  std::fill(sums, sums + rows, 0.0f);
-  if (key_end == 0) std::fill(result.data, result.data + rows * p.value_depth, 0.0f);
-  for (int64_t first = 0; first < key_end; first += kKeyBlock) {
-    int64_t keys = std::min(kKeyBlock, key_end - first);
-    Matrix key = block_of(*p.key, batch, key_head, first, keys, buffers.key);
-    masked_scores(p, batch, head, query, row, rows, key, first, keys, scores);
-    for (int64_t i = 0; i < rows; ++i) {
-      float* line = scores.data + i * scores.stride;
-      float maximum = std::max(maxima[i], row_maximum(line, keys));
-      float shift = maximum == kLowest ? 0.0f : maximum;
-      float sum = exponentials(line, keys, shift);
-      if (first > 0) {
-        float fade = maxima[i] == kLowest ? 0.0f : std::exp(maxima[i] - shift);
-        if (fade != 1.0f) scale_row(result.data + i * result.stride, p.value_depth, fade);
-        sum = sums[i] * fade + sum;
-      }
-      sums[i] = sum;
-      maxima[i] = maximum;
-    }
-    Matrix value = block_of(*p.value, batch, key_head, first, keys, buffers.value);
-    multiply(scores, false, value, false, result, rows, p.value_depth, keys, 1, first > 0 ? 1 : 0);
+// Whether a row of the view is units as it lies in memory.
+bool is_units(const AttentionProblem& p, const Rows& rows) {
+  if (rows.step() != 1) return false;
+  return p.pairs ? rows.columns % 2 == 0 : rows.dtype == DType::Float32;
+}
+
+// One row as units; the last pair of an odd row is filled with zero.
+void copy_units(const AttentionProblem& p, const Rows& rows, const char* source, char* target) {
+  if (!p.pairs) {
+    widen_row(rows.dtype, source, rows.step(), rows.columns, reinterpret_cast<float*>(target));
+    return;
   }
-  auto* logs = logsumexp.as<float>() + batch * logsumexp.strides[0] + head * logsumexp.strides[1];
-  for (int64_t i = 0; i < rows; ++i) {
-    bool nothing = sums[i] == 0;
-    scale_row(result.data + i * result.stride, p.value_depth, nothing ? 0.0f : 1.0f / sums[i]);
-    logs[(row + i) * logsumexp.strides[2]] = nothing ? kLowest : maxima[i] + std::log(sums[i]);
-  }
-  store_block(out, batch, head, row, rows, result);
+  auto* elements = reinterpret_cast<uint16_t*>(target);
+  for (int64_t j = 0; j < rows.columns; ++j) std::memcpy(elements + j, source + j * rows.column, 2);
+  if (rows.columns % 2 != 0) elements[rows.columns] = 0;
 }
-
-// outputs: out [batch, heads, queries, value depth], logsumexp float32 [batch, heads, queries]; inputs: query, key,
-// value, optional mask; attributes: causal; scalars: scale.
-void run_forward(const Call& call) {
-  AttentionProblem p(call.inputs[0], call.inputs[1], call.inputs[2], call.inputs.size() > 3 ? &call.inputs[3] : nullptr,
-                     call.attributes[0] != 0, call.scalars[0].as_double());
-  int64_t blocks = (p.queries + kQueryBlock - 1) / kQueryBlock;
-  parallel_for(call.threads, p.batch * p.heads * blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      int64_t block = task % blocks, head = task / blocks % p.heads, batch = task / blocks / p.heads;
-      forward_block(p, call.outputs[0], call.outputs[1], batch, head, block * kQueryBlock);
-    }
-  });
-}
-
-struct BackwardViews {
-  const TensorView &out_gradient, &out, &logsumexp;
-  const TensorView &query_gradient, &key_gradient, &value_gradient;
-};
-
-// All query heads of one key head: its gradients are sums over them, in order.
-void backward_head(const AttentionProblem& p, const BackwardViews& views, int64_t batch, int64_t key_head) {
-  Matrix key_gradient{buffers.key_gradient.get<float>(p.keys * p.depth), p.depth};
-  Matrix value_gradient{buffers.value_gradient.get<float>(p.keys * p.value_depth), p.value_depth};
-  std::fill(key_gradient.data, key_gradient.data + p.keys * p.depth, 0.0f);
-  std::fill(value_gradient.data, value_gradient.data + p.keys * p.value_depth, 0.0f);
-  Matrix keys = block_of(*p.key, batch, key_head, 0, p.keys, buffers.key);
-  Matrix values = block_of(*p.value, batch, key_head, 0, p.keys, buffers.value);
-  Matrix scores{buffers.scores.get<float>(2 * kQueryBlock * kKeyBlock), kKeyBlock};
-  Matrix score_gradient{scores.data + kQueryBlock * kKeyBlock, kKeyBlock};
-  Matrix query_gradient{buffers.query_gradient.get<float>(kQueryBlock * p.depth), p.depth};
-  for (int64_t head = key_head * p.group(); head < (key_head + 1) * p.group(); ++head) {
-    const float* logs =
-        views.logsumexp.as<float>() + batch * views.logsumexp.strides[0] + head * views.logsumexp.strides[1];
-    for (int64_t row = 0; row < p.queries; row += kQueryBlock) {
-      int64_t rows = std::min(kQueryBlock, p.queries - row), key_end = p.key_end(row, rows);
-      Matrix query = block_of(*p.query, batch, head, row, rows, buffers.query);
-      Matrix gradient = block_of(views.out_gradient, batch, head, row, rows, buffers.gradient);
-      Matrix out = block_of(views.out, batch, head, row, rows, buffers.result);
-      float corrections[kQueryBlock];
-      for (int64_t i = 0; i < rows; ++i) {
-        corrections[i] = row_dot(gradient.data + i * gradient.stride, out.data + i * out.stride, p.value_depth);
-      }
-      if (key_end == 0) std::fill(query_gradient.data, query_gradient.data + rows * p.depth, 0.0f);
-      for (int64_t first = 0; first < key_end; first += kKeyBlock) {
-        int64_t count = std::min(kKeyBlock, key_end - first);
-        Matrix key{keys.data + first * keys.stride, keys.stride};
-        Matrix value{values.data + first * values.stride, values.stride};
-        masked_scores(p, batch, head, query, row, rows, key, first, count, scores);
-        for (int64_t i = 0; i < rows; ++i) {
-          float log = logs[(row + i) * views.logsumexp.strides[2]];
-          float* line = scores.data + i * scores.stride;
-          // A query without keys: its scores are all -infinity, and so are their exponentials' arguments.
-          exponentials(line, count, log == kLowest ? 0.0f : log);
-        }
-        multiply(scores, true, gradient, false,
-                 {value_gradient.data + first * value_gradient.stride, value_gradient.stride}, count, p.value_depth,
-                 rows, 1, 1);
-        multiply(gradient, false, value, true, score_gradient, rows, count, p.value_depth, 1, 0);
-        for (int64_t i = 0; i < rows; ++i) {
-          score_gradients(scores.data + i * scores.stride, score_gradient.data + i * score_gradient.stride, count,
-                          corrections[i], p.scale);
-        }
-        multiply(scores, false, key, false, query_gradient, rows, p.depth, count, 1, first > 0 ? 1 : 0);
-        multiply(scores, true, query, false, {key_gradient.data + first * key_gradient.stride, key_gradient.stride},
-                 count, p.depth, rows, 1, 1);
-      }
-      store_block(views.query_gradient, batch, head, row, rows, query_gradient);
-    }
-  }
-  store_block(views.key_gradient, batch, key_head, 0, p.keys, key_gradient);
-  store_block(views.value_gradient, batch, key_head, 0, p.keys, value_gradient);
-}
-
-// outputs: gradients of query, key, value; inputs: gradient of out, query, key, value, out, logsumexp, optional mask;
-// attributes: causal; scalars: scale.
-void run_backward(const Call& call) {
-  AttentionProblem p(call.inputs[1], call.inputs[2], call.inputs[3], call.inputs.size() > 6 ? &call.inputs[6] : nullptr,
-                     call.attributes[0] != 0, call.scalars[0].as_double());
-  BackwardViews views{call.inputs[0],  call.inputs[4],  call.inputs[5],
-                      call.outputs[0], call.outputs[1], call.outputs[2]};
-  parallel_for(call.threads, p.batch * p.key_heads, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) backward_head(p, views, task / p.key_heads, task % p.key_heads);
-  });
-}
-
-const KernelRegistration registrations[] = {
-    KernelRegistration({.name = "attention", .run = run_forward}),
-    KernelRegistration({.name = "attention_backward", .run = run_backward}),
-};
 
 }  // namespace
+
+AttentionProblem::AttentionProblem(const TensorView& query, const TensorView& key, const TensorView& value,
+                                   const TensorView* mask, const Call& call)
+    : query(&query),
+      key(&key),
+      value(&value),
+      mask(mask),
+      causal(call.attributes[0] != 0),
+      scale(static_cast<float>(call.scalars[0].as_double())),
+      tiles(&detected_attention_tiles()) {
+  int rank = query.rank();
+  check_internal(rank >= 3 && key.rank() == rank && value.rank() == rank, "attention: ranks {}, {} and {}", rank,
+                 key.rank(), value.rank());
+  check_internal(query.dtype == DType::Float32 || query.dtype == DType::BFloat16 || query.dtype == DType::Float16,
+                 "attention was given {}", dtype_name(query.dtype));
+  batch = 1;
+  for (int d = 0; d < rank - 3; ++d) batch *= query.sizes[d];
+  heads = query.sizes[rank - 3];
+  key_heads = key.sizes[rank - 3];
+  queries = query.sizes[rank - 2];
+  keys = key.sizes[rank - 2];
+  depth = query.sizes[rank - 1];
+  value_depth = value.sizes[rank - 1];
+  check_internal(key_heads > 0 && heads % key_heads == 0, "attention: {} query heads for {} key heads", heads,
+                 key_heads);
+  pairs = query.dtype == DType::BFloat16 && tiles->pairs.rows_by_panel != nullptr;
+  products = pairs ? &tiles->pairs : &tiles->floats;
+  if (call.scalars.size() > 1) {
+    drops = true;
+    double keep = 1.0 - call.scalars[1].as_double();
+    threshold = static_cast<uint32_t>(std::ceil(static_cast<double>(static_cast<float>(keep)) * 0x1p24));
+    kept = keep > 0 ? static_cast<float>(1.0 / keep) : 0.0f;
+    seed = static_cast<uint64_t>(call.scalars[2].as_int());
+    offset = static_cast<uint64_t>(call.scalars[3].as_int());
+  }
+}
+
+Rows AttentionProblem::rows_of(const TensorView& view, int64_t batch_index) const {
+  int rank = view.rank();
+  auto size = static_cast<int64_t>(dtype_size(view.dtype));
+  int64_t offset_elements = 0;
+  for (int d = rank - 4; d >= 0; --d) {
+    offset_elements += batch_index % view.sizes[d] * view.strides[d];
+    batch_index /= view.sizes[d];
+  }
+  return {view.as<char>() + offset_elements * size,
+          view.dtype,
+          view.strides[rank - 3] * size,
+          view.strides[rank - 2] * size,
+          view.strides[rank - 1] * size,
+          view.sizes[rank - 1]};
+}
+
+Rows AttentionProblem::row_values(const TensorView& view, int64_t batch_index) const {
+  TensorView column = view;
+  column.sizes.push_back(1);
+  column.strides.push_back(1);
+  return rows_of(column, batch_index);
+}
+
+AttentionProblem::MaskRows AttentionProblem::mask_rows(int64_t batch_index) const {
+  if (mask == nullptr) return {};
+  int rank = mask->rank(), problem_rank = query->rank();
+  auto size = static_cast<int64_t>(dtype_size(mask->dtype));
+  MaskRows rows{mask->as<char>()};
+  for (int d = problem_rank - 1; d >= 0; --d) {
+    int own = d - (problem_rank - rank);
+    bool spans = own >= 0 && mask->sizes[own] != 1;
+    int64_t stride = spans ? mask->strides[own] * size : 0;
+    if (d == problem_rank - 1) {
+      rows.step = stride;
+    } else if (d == problem_rank - 2) {
+      rows.row = stride;
+    } else if (d == problem_rank - 3) {
+      rows.head = stride;
+    } else {
+      rows.data += batch_index % query->sizes[d] * stride;
+      batch_index /= query->sizes[d];
+    }
+  }
+  return rows;
+}
+
+Units unit_rows(const AttentionProblem& p, const Rows& rows, int64_t head, int64_t first, int64_t count,
+                Scratch& scratch) {
+  if (is_units(p, rows)) return {rows.at(head, first), rows.row};
+  int64_t row_bytes = p.units(rows.columns) * 4;
+  char* copy = scratch.get<char>(count * row_bytes);
+  for (int64_t i = 0; i < count; ++i) copy_units(p, rows, rows.at(head, first + i), copy + i * row_bytes);
+  return {copy, row_bytes};
+}
+
+Units paired_rows(const AttentionProblem& p, const Rows& rows, int64_t head, int64_t first, int64_t count,
+                  Scratch& scratch) {
+  if (!p.pairs) return unit_rows(p, rows, head, first, count, scratch);
+  int64_t columns = rows.columns, paired = (count + 1) / 2;
+  bool adjacent = rows.step() == 1;
+  // Rows that do not lie together are gathered behind the units.
+  int64_t gathered_bytes = adjacent ? 0 : count * columns * 2;
+  char* memory = scratch.get<char>(paired * columns * 4 + gathered_bytes);
+  const char* source = rows.at(head, first);
+  int64_t row_bytes = rows.row;
+  if (!adjacent) {
+    char* copy = memory + paired * columns * 4;
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        std::memcpy(copy + (i * columns + j) * 2, rows.at(head, first + i) + j * rows.column, 2);
+      }
+    }
+    source = copy;
+    row_bytes = columns * 2;
+  }
+  p.tiles->pair_rows(source, row_bytes, count, columns, reinterpret_cast<uint32_t*>(memory), columns);
+  return {memory, columns * 4};
+}
+
+Panel::Panel(const AttentionProblem& p, int64_t batch_index, int64_t first_head, int64_t first_row, int64_t rows)
+    : lanes(static_cast<int>(std::min<int64_t>(kLanes, rows))) {
+  int64_t last = 0, least = p.queries;
+  for (int i = 0; i < kLanes; ++i) {
+    int64_t row = first_row + std::min(i, lanes - 1);
+    heads[i] = first_head + row / p.queries;
+    positions[i] = row % p.queries;
+    limits[i] = positions[i];
+    counters[i] = p.counter(batch_index, heads[i], positions[i]);
+    last = std::max(last, positions[i]);
+    least = std::min(least, positions[i]);
+  }
+  key_end = p.causal ? std::min(p.keys, last + 1) : p.keys;
+  open_end = p.causal ? std::min(p.keys, least + 1) : p.keys;
+}
+
+void load_panel(const AttentionProblem& p, const Rows& rows, const Panel& panel, Scratch& scratch, float* target) {
+  const char* sources[kLanes];
+  int64_t units = p.units(rows.columns);
+  char* copies = is_units(p, rows) ? nullptr : scratch.get<char>(kLanes * units * 4);
+  for (int i = 0; i < panel.lanes; ++i) {
+    const char* row = rows.at(panel.heads[i], panel.positions[i]);
+    if (copies != nullptr) {
+      copy_units(p, rows, row, copies + i * units * 4);
+      row = copies + i * units * 4;
+    }
+    sources[i] = row;
+  }
+  p.tiles->to_lanes(sources, panel.lanes, units, target);
+}
+
+void load_queries(const AttentionProblem& p, const Rows& rows, const Panel& panel, Scratch& scratch, float* target) {
+  load_panel(p, rows, panel, scratch, target);
+  if (p.pairs) return;
+  for (int64_t i = 0; i < p.depth * kLanes; i += kLanes) {
+    for (int64_t lane = i; lane < i + (panel.lanes + 15) / 16 * 16; ++lane) target[lane] *= p.scale;
+  }
+}
+
+void store_panel(const AttentionProblem& p, const Rows& rows, const Panel& panel, const float* source,
+                 Scratch& scratch) {
+  float* values = scratch.get<float>(kLanes * rows.columns);
+  p.tiles->from_lanes(source, panel.lanes, rows.columns, values, rows.columns);
+  for (int i = 0; i < panel.lanes; ++i) {
+    round_row(rows.dtype, values + i * rows.columns, rows.columns, rows.at(panel.heads[i], panel.positions[i]),
+              rows.step());
+  }
+}
+
+void widen_mask(const AttentionProblem& p, const char* mask, int64_t step, int64_t count, float* values) {
+  DType dtype = p.mask->dtype;
+  if (dtype == DType::Bool) {
+    for (int64_t j = 0; j < count; ++j) values[j] = mask[j * step] != 0 ? 0.0f : kLowest;
+  } else {
+    widen_row(dtype, mask, step / static_cast<int64_t>(dtype_size(dtype)), count, values);
+  }
+}
+
+bool load_bias(const AttentionProblem& p, const AttentionProblem::MaskRows& mask, const Panel& panel, int64_t first,
+               int64_t count, Scratch& scratch, float* bias) {
+  bool direct = p.mask->dtype == DType::Float32 && mask.step == static_cast<int64_t>(sizeof(float));
+  bool shared = mask.row == 0 && mask.head == 0;
+  int rows = shared ? 1 : panel.lanes;
+  float* copies = direct ? nullptr : scratch.get<float>(kLanes * kKeyBlock);
+  const char* sources[kLanes];
+  bool open = false;
+  for (int i = 0; i < rows; ++i) {
+    const char* row = mask.data + panel.heads[i] * mask.head + panel.positions[i] * mask.row + first * mask.step;
+    if (copies != nullptr) {
+      widen_mask(p, row, mask.step, count, copies + i * kKeyBlock);
+      row = reinterpret_cast<const char*>(copies + i * kKeyBlock);
+    }
+    sources[i] = row;
+    auto* values = reinterpret_cast<const float*>(row);
+    for (int64_t j = 0; j < count && !open; ++j) open = values[j] != kLowest;
+  }
+  if (!open) return false;
+  if (shared) {
+    auto* values = reinterpret_cast<const float*>(sources[0]);
+    for (int64_t k = 0; k < count; ++k) std::fill(bias + k * kLanes, bias + (k + 1) * kLanes, values[k]);
+  } else {
+    p.tiles->to_lanes(sources, panel.lanes, count, bias);
+  }
+  return true;
+}
+
 }  // namespace neuron::kernels

@@ -1,14 +1,17 @@
-// Attention against a float64 softmax, forward and backward, with masks, causal order, grouped heads and odd sizes.
+// Attention against a float64 softmax, forward and backward, with masks, causal order, dropout, grouped heads and odd
+// sizes; and its tiles of every instruction set against each other.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "neuron/base/float_formats.h"
-#include "neuron/kernels/attention_rows.h"
+#include "neuron/kernels/attention_tiles.h"
 #include "neuron/kernels/kernel.h"
+#include "neuron/kernels/philox.h"
 
 namespace neuron::kernels {
 namespace {
@@ -49,11 +52,15 @@ struct Tensor {
 struct Case {
   int64_t batch, heads, key_heads, queries, keys, depth, value_depth;
   bool causal;
-  int mask;  // 0 none, 1 additive, 2 bool with one query that may attend to nothing
+  int mask;  // 0 none, 1 additive, 2 bool with one query that may attend to nothing, 3 additive for a batch entry's
+             // keys
   DType dtype = DType::Float32;
+  double dropout = 0;
 };
 
 class Attention : public testing::TestWithParam<Case> {};
+
+constexpr int64_t kSeed = 0x123456789abcdef, kOffset = 0xfffffff0;
 
 TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
   Case c = GetParam();
@@ -61,55 +68,82 @@ TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
       key(c.dtype, {c.batch, c.key_heads, c.keys, c.depth}),
       value(c.dtype, {c.batch, c.key_heads, c.keys, c.value_depth}, true);
   Tensor out(c.dtype, {c.batch, c.heads, c.queries, c.value_depth}, true), gradient(c.dtype, out.view.sizes);
-  Tensor logsumexp(DType::Float32, {c.batch, c.heads, c.queries});
+  Tensor logsumexp(DType::Float32, {c.batch, c.heads, c.queries}), maxima(DType::Float32, logsumexp.view.sizes),
+      sums(DType::Float32, logsumexp.view.sizes);
   Tensor dq(c.dtype, query.view.sizes), dk(c.dtype, key.view.sizes), dv(c.dtype, value.view.sizes, true);
   query.fill(1), key.fill(2), value.fill(3), gradient.fill(4);
-  Tensor mask(c.mask == 2 ? DType::Bool : DType::Float32, {1, 1, c.queries, c.keys});
-  if (c.mask == 1) mask.fill(5);
+  Dims mask_sizes{1, 1, c.queries, c.keys};
+  if (c.mask == 3) mask_sizes = {c.batch, 1, 1, c.keys};
+  Tensor mask(c.mask == 2 ? DType::Bool : DType::Float32, mask_sizes), dmask(DType::Float32, mask_sizes);
+  if (c.mask == 1 || c.mask == 3) mask.fill(5);
   if (c.mask == 2) {
     for (int64_t i = 0; i < c.queries; ++i)
       for (int64_t j = 0; j < c.keys; ++j) *mask.at(0, 0, i, j) = i != 1 && (i * 7 + j * 3) % 5 != 0;
   }
   double scale = 1 / std::sqrt(static_cast<double>(c.depth));
-  Scalar scalars[] = {Scalar::of(scale)};
-  int64_t attributes[] = {c.causal};
-  std::vector<char> first_out, first_dk;
-  for (int threads : {1, 3}) {
-    TensorView outputs[] = {out.view, logsumexp.view};
+  std::vector<Scalar> scalars{Scalar::of(scale)};
+  if (c.dropout > 0) {
+    for (Scalar x : {Scalar::of(c.dropout), Scalar::of(kSeed), Scalar::of(kOffset)}) scalars.push_back(x);
+  }
+  bool mask_gradient = c.mask == 1 || c.mask == 3;
+  int64_t attributes[] = {c.causal, 1};
+  std::vector<char> first_out, first_dq, first_dk, first_dv, first_dmask;
+  // More threads than heads: the backward pass takes its other way.
+  for (int threads : {1, 2, 3, 17}) {
+    TensorView outputs[] = {out.view, logsumexp.view, maxima.view, sums.view};
     std::vector<TensorView> inputs{query.view, key.view, value.view};
     if (c.mask) inputs.push_back(mask.view);
     find_kernel("attention")->run({outputs, inputs, attributes, scalars, threads});
-    TensorView gradients[] = {dq.view, dk.view, dv.view};
-    std::vector<TensorView> given{gradient.view, query.view, key.view, value.view, out.view, logsumexp.view};
+    TensorView gradients[] = {dq.view, dk.view, dv.view}, mask_gradients[] = {dmask.view};
+    std::vector<TensorView> given{gradient.view, query.view,     key.view,    value.view,
+                                  out.view,      logsumexp.view, maxima.view, sums.view};
     if (c.mask) given.push_back(mask.view);
     find_kernel("attention_backward")->run({gradients, given, attributes, scalars, threads});
-    if (threads == 1) first_out = out.bytes, first_dk = dk.bytes;
+    if (mask_gradient) {
+      find_kernel("attention_mask_gradient")->run({mask_gradients, given, attributes, scalars, threads});
+    }
+    if (threads == 1) {
+      first_out = out.bytes, first_dq = dq.bytes, first_dk = dk.bytes, first_dv = dv.bytes, first_dmask = dmask.bytes;
+    }
+    EXPECT_EQ(first_out, out.bytes) << threads;
+    EXPECT_EQ(first_dq, dq.bytes) << threads;
+    EXPECT_EQ(first_dk, dk.bytes) << threads;
+    EXPECT_EQ(first_dv, dv.bytes) << threads;
+    EXPECT_EQ(first_dmask, dmask.bytes) << threads;
   }
-  EXPECT_TRUE(first_out == out.bytes && first_dk == dk.bytes);
 
-  double tolerance = c.dtype == DType::Float32 ? 2e-5 : 3e-2;
-  std::vector<double> want_dk(dk.view.numel()), want_dv(dv.view.numel());
+  double tolerance = c.dtype == DType::Float32 ? 2e-5 : c.dtype == DType::Float16 ? 4e-3 : 3e-2;
+  std::vector<double> want_dk(dk.view.numel()), want_dv(dv.view.numel()), want_dmask(dmask.view.numel());
+  auto uniform = [&](int64_t row, int64_t j) {
+    auto words = philox(kSeed, static_cast<uint64_t>(kOffset + row * ((c.keys + 3) / 4) + j / 4));
+    return static_cast<double>(words[j % 4] >> 8) * 0x1p-24;
+  };
   for (int64_t b = 0; b < c.batch; ++b) {
     for (int64_t h = 0; h < c.heads; ++h) {
       int64_t kh = h / (c.heads / c.key_heads);
       for (int64_t i = 0; i < c.queries; ++i) {
-        std::vector<double> p(c.keys);
+        std::vector<double> p(c.keys), keep(c.keys, 1.0);
         double sum = 0;
+        int64_t mask_row = c.mask == 3 ? 0 : i, mask_batch = c.mask == 3 ? b : 0;
         for (int64_t j = 0; j < c.keys; ++j) {
           double score = 0;
           for (int64_t d = 0; d < c.depth; ++d) score += query.get(b, h, i, d) * key.get(b, kh, j, d);
           score *= scale;
-          if (c.mask == 1) score += mask.get(0, 0, i, j);
+          if (mask_gradient) score += mask.get(mask_batch, 0, mask_row, j);
           bool open = (c.mask != 2 || mask.get(0, 0, i, j) != 0) && (!c.causal || j <= i);
           p[j] = open ? std::exp(score) : 0;
           sum += p[j];
+          if (c.dropout > 0) {
+            bool kept = uniform((b * c.heads + h) * c.queries + i, j) < static_cast<float>(1 - c.dropout);
+            keep[j] = kept ? 1 / (1 - c.dropout) : 0;
+          }
         }
         for (double& x : p) x = sum > 0 ? x / sum : 0;
         double correction = 0;
         std::vector<double> dp(c.keys);
         for (int64_t d = 0; d < c.value_depth; ++d) {
           double want = 0;
-          for (int64_t j = 0; j < c.keys; ++j) want += p[j] * value.get(b, kh, j, d);
+          for (int64_t j = 0; j < c.keys; ++j) want += p[j] * keep[j] * value.get(b, kh, j, d);
           ASSERT_NEAR(out.get(b, h, i, d), want, tolerance * 2) << b << " " << h << " " << i << " " << d;
           correction += want * gradient.get(b, h, i, d);
         }
@@ -119,9 +153,12 @@ TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
         for (int64_t j = 0; j < c.keys; ++j) {
           for (int64_t d = 0; d < c.value_depth; ++d) {
             dp[j] += gradient.get(b, h, i, d) * value.get(b, kh, j, d);
-            want_dv[((b * c.key_heads + kh) * c.keys + j) * c.value_depth + d] += p[j] * gradient.get(b, h, i, d);
+            want_dv[((b * c.key_heads + kh) * c.keys + j) * c.value_depth + d] +=
+                p[j] * keep[j] * gradient.get(b, h, i, d);
           }
-          dp[j] = p[j] * (dp[j] - correction) * scale;
+          dp[j] = p[j] * (dp[j] * keep[j] - correction);
+          if (mask_gradient) want_dmask[(mask_batch * mask_sizes[2] + mask_row) * c.keys + j] += dp[j];
+          dp[j] *= scale;
           for (int64_t d = 0; d < c.depth; ++d) {
             want_dk[((b * c.key_heads + kh) * c.keys + j) * c.depth + d] += dp[j] * query.get(b, h, i, d);
           }
@@ -146,31 +183,131 @@ TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
       }
     }
   }
+  if (!mask_gradient) return;
+  for (int64_t i = 0; i < dmask.view.numel(); ++i) {
+    ASSERT_NEAR(dmask.view.as<float>()[i], want_dmask[i], tolerance * (10 + std::abs(want_dmask[i]))) << i;
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Attention,
-                         testing::Values(Case{2, 2, 2, 65, 65, 16, 16, true, 0}, Case{1, 4, 2, 3, 300, 8, 24, false, 0},
-                                         Case{1, 2, 1, 70, 270, 32, 32, false, 1}, Case{1, 1, 1, 5, 9, 7, 3, false, 2},
-                                         Case{1, 2, 2, 66, 30, 16, 16, true, 0},
-                                         Case{1, 2, 2, 40, 300, 16, 16, false, 0, DType::BFloat16},
-                                         Case{1, 1, 1, 1, 1, 1, 1, true, 0}));
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, Attention,
+    testing::Values(Case{2, 2, 2, 65, 65, 16, 16, true, 0}, Case{1, 4, 2, 3, 300, 8, 24, false, 0},
+                    Case{1, 2, 1, 70, 270, 32, 32, false, 1}, Case{1, 1, 1, 15, 9, 7, 3, false, 2},
+                    Case{1, 2, 2, 66, 30, 16, 16, true, 0}, Case{1, 2, 2, 530, 300, 20, 16, true, 1},
+                    Case{2, 3, 1, 20, 600, 33, 65, true, 3}, Case{1, 1, 1, 5, 1100, 48, 40, true, 1},
+                    Case{1, 2, 2, 50, 60, 16, 16, false, 1, DType::Float32, 0.3},
+                    Case{2, 2, 1, 70, 301, 16, 16, true, 2, DType::Float32, 0.5},
+                    Case{1, 2, 2, 2, 701, 16, 16, false, 0, DType::Float32, 0.2},
+                    Case{1, 2, 2, 40, 300, 16, 16, false, 0, DType::BFloat16},
+                    Case{1, 4, 2, 75, 301, 33, 17, true, 1, DType::BFloat16},
+                    Case{1, 2, 2, 51, 67, 64, 64, false, 2, DType::BFloat16, 0.25},
+                    Case{1, 8, 2, 1, 777, 80, 64, false, 3, DType::BFloat16},
+                    Case{1, 2, 1, 50, 70, 24, 20, true, 1, DType::Float16},
+                    Case{1, 3, 1, 2, 90, 40, 64, false, 0, DType::Float16}, Case{1, 2, 2, 100, 90, 256, 250, false, 0},
+                    Case{1, 1, 1, 1, 1, 1, 1, true, 0}));
 
-TEST(AttentionRows, ExponentialsAreWithinTwoUlp) {
-  std::vector<float> row;
-  for (float x = -88; x < 88; x += 0.0137f) row.push_back(x);
-  std::vector<float> values = row;
-  exponentials(values.data(), static_cast<int64_t>(values.size()), 0);
-  for (size_t i = 0; i < row.size(); ++i) {
-    double want = std::exp(static_cast<double>(row[i]));
-    if (want < 1.2e-38) continue;
-    ASSERT_NEAR(values[i] / want, 1.0, 2.4e-7) << row[i];
+std::vector<const AttentionTiles*> sets() {
+  std::vector<const AttentionTiles*> result{&attention_tiles_avx2};
+  __builtin_cpu_init();
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  if (wide) result.push_back(&attention_tiles_avx512);
+  if (wide && __builtin_cpu_supports("avx512bf16")) result.push_back(&attention_tiles_avx512_bf16);
+  return result;
+}
+
+std::vector<float> numbers(int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> result(count);
+  for (float& x : result) x = static_cast<float>(static_cast<int>(random() % 4001) - 2000) / 700.0f;
+  return result;
+}
+
+TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
+  constexpr int64_t kCount = 37, kDepth = 29, kWidth = 48;
+  std::vector<float> rows = numbers(kCount * kDepth, 1), panel = numbers(kDepth * kLanes, 2),
+                     left = numbers(kCount * kLanes, 3), right = numbers(kLanes * kWidth, 4),
+                     tall = numbers(kCount * kLanes, 5), vector = numbers(32, 6), weights = numbers(5 * kCount, 7);
+  for (int i = kDepth; i < 32; ++i) vector[i] = 0;
+  std::vector<std::vector<float>> first;
+  for (const AttentionTiles* tiles : sets()) {
+    std::vector<std::vector<float>> results;
+    auto bytes = [](const std::vector<float>& x) { return reinterpret_cast<const char*>(x.data()); };
+    for (int lanes : {48, 33, 16, 3}) {
+      std::vector<float> maxima(kLanes, -3.0f), scores(kCount * kLanes), sums(kLanes, 0.5f), keep = tall;
+      tiles->floats.rows_by_panel(bytes(rows), kDepth * 4, kCount, kDepth, panel.data(), lanes, 0.37f, scores.data(),
+                                  maxima.data());
+      results.push_back(scores);
+      results.push_back(maxima);
+      std::vector<int64_t> limits(kLanes);
+      for (int i = 0; i < kLanes; ++i) limits[i] = i - 2;
+      std::vector<float> bias(kCount * kLanes, 0.25f);
+      tiles->mask(scores.data(), kCount, lanes, bias.data(), limits.data(), 3, maxima.data());
+      results.push_back(scores);
+      std::vector<uint64_t> counters(kLanes);
+      for (int i = 0; i < kLanes; ++i) counters[i] = 0xfffffff0u + 5u * i;
+      tiles->dropout(99, counters.data(), 8, kCount, lanes, 1u << 23, 2.0f, keep.data());
+      results.push_back(keep);
+      std::vector<float> gradients = tall, probabilities = scores, inverse(kLanes, 0.01f), corrections(kLanes, 0.3f);
+      SoftmaxGradient inputs{keep.data(), maxima.data(), inverse.data(), corrections.data(), 0.5f};
+      tiles->floats.softmax_gradient(probabilities.data(), gradients.data(), kCount, lanes, inputs, nullptr);
+      results.push_back(probabilities);
+      results.push_back(gradients);
+      tiles->floats.exponentials(scores.data(), kCount, lanes, maxima.data(), sums.data(), keep.data());
+      results.push_back(scores);
+      results.push_back(sums);
+      std::vector<float> target(kDepth * kLanes, 1.0f);
+      tiles->floats.columns_by_panel(bytes(rows), kDepth * 4, kDepth, kCount, scores.data(), lanes, maxima.data(),
+                                     target.data());
+      results.push_back(target);
+      std::vector<float> lines(kLanes * kDepth), again(kDepth * kLanes, 7.0f);
+      tiles->from_lanes(target.data(), lanes, kDepth, lines.data(), kDepth);
+      results.push_back(lines);
+      const char* pointers[kLanes];
+      for (int i = 0; i < kLanes; ++i) pointers[i] = bytes(lines) + i * kDepth * 4;
+      tiles->to_lanes(pointers, lanes, kDepth, again.data());
+      for (int64_t u = 0; u < kDepth; ++u) {
+        for (int i = 0; i < lanes; ++i) ASSERT_EQ(again[u * kLanes + i], target[u * kLanes + i]);
+      }
+    }
+    std::vector<float> target(kCount * kWidth, 1.0f), dots(kCount), weighed(5 * kDepth);
+    tiles->floats.rows_by_rows(bytes(left), kLanes * 4, kCount, kLanes, right.data(), kWidth, target.data());
+    results.push_back(target);
+    tiles->floats.dot_rows(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount);
+    results.push_back(dots);
+    tiles->floats.weigh_rows(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(),
+                             kDepth);
+    results.push_back(weighed);
+    results.push_back({tiles->row_dot(rows.data(), left.data(), 61), tiles->row_maximum(rows.data(), 61)});
+    std::vector<float> line = rows;
+    results.push_back({tiles->row_exponentials(line.data(), 61, 2.5f)});
+    results.push_back(line);
+    if (first.empty()) first = results;
+    ASSERT_EQ(first.size(), results.size());
+    for (size_t i = 0; i < first.size(); ++i) {
+      EXPECT_EQ(std::memcmp(first[i].data(), results[i].data(), first[i].size() * 4), 0) << tiles->name << " " << i;
+    }
   }
-  float special[] = {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 0, -200};
-  exponentials(special, 4, 0);
-  EXPECT_EQ(special[0], 0.0f);
-  EXPECT_TRUE(std::isnan(special[1]));
-  EXPECT_EQ(special[2], 1.0f);
-  EXPECT_EQ(special[3], 0.0f);
+}
+
+// The bound grows with the argument: 1 / ln 2 and the product with it are rounded.
+TEST(AttentionTiles, ExponentialsAreWithinTwoUlpAndTheRoundingOfTheirArgument) {
+  for (const AttentionTiles* tiles : sets()) {
+    std::vector<float> row;
+    for (float x = -86; x <= 0; x += 0.0137f) row.push_back(x);
+    std::vector<float> values = row;
+    tiles->row_exponentials(values.data(), static_cast<int64_t>(values.size()), 0);
+    for (size_t i = 0; i < row.size(); ++i) {
+      double want = std::exp(static_cast<double>(row[i]));
+      ASSERT_NEAR(values[i] / want, 1.0, 2.4e-7 + std::abs(row[i]) * 1.25 * 0x1p-24) << row[i];
+    }
+    float special[] = {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 0, -200};
+    tiles->row_exponentials(special, 4, 0);
+    EXPECT_EQ(special[0], 0.0f);
+    EXPECT_TRUE(std::isnan(special[1]));
+    EXPECT_EQ(special[2], 1.0f);
+    EXPECT_EQ(special[3], 0.0f);
+  }
 }
 
 }  // namespace

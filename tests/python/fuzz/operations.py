@@ -360,6 +360,19 @@ def matmul(g):
     )
 
 
+def attention(g):
+    x = g.pick(lambda tensor: is_float(tensor) and tensor.dim() > 1)
+    if x is None:
+        return None
+    mine = g.get(x)
+    y = g.pick(lambda tensor: tensor.dtype == mine.dtype and tensor.dim() == mine.dim())
+    options = g.random.choice(
+        ["", "is_causal=True", "dropout_p=0.3", f"attn_mask={x} @ {x}.mT", f"attn_mask={x}[..., :1]", "scale=0.5"]
+    )
+    key, value = g.random.choice([(x, x), (x, x), (y, y), (x, y)])
+    return f"{g.fresh()} = F.scaled_dot_product_attention({x}, {key}, {value}, {options})"
+
+
 def gradient(g):
     x = g.pick(lambda tensor: is_float(tensor) and tensor.dim() > 0)
     if x is None:
@@ -375,6 +388,8 @@ def gradient(g):
             "x.exp().clamp(max=2).sum()",
             "torch.where(x > 0, x * 3, x.sin()).sum()",
             "x.amax(-1).sum()",
+            "F.scaled_dot_product_attention(x, x, x, is_causal=True).square().sum()",
+            "F.scaled_dot_product_attention(x, x, x, attn_mask=x @ x.mT, dropout_p=0.3).square().sum()",
         ]
     )
     return f"{g.fresh()} = gradient(lambda x: {function}, {x})"
@@ -496,6 +511,7 @@ _ALL: dict[Statement, float] = _EXACT | {
     reduce: 3,
     normalize: 2,
     matmul: 2,
+    attention: 1,
     gradient: 1,
 }
 EXACT = Choices(list(_EXACT), list(_EXACT.values()))

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kArithmeticKernels[] = {
     "attention",
     "attention_backward",
+    "attention_mask_gradient",
     "average_pool",
     "average_pool_backward",
     "convolution",

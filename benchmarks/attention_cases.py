@@ -1,0 +1,66 @@
+"""Attention: forward, and a step with its gradients, over lengths, head sizes and dtypes; the step of a model that generates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from harness import Case, Step
+
+SHORT = {torch.float32: "f32", torch.bfloat16: "bf16"}
+
+
+def numbers(device: str, *shape: int, dtype: torch.dtype, seed: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(device=device, dtype=dtype)
+
+
+def attention(
+    query: tuple[int, ...], key: tuple[int, ...], dtype: torch.dtype, backward: bool, **options: bool
+) -> Callable[[str], Step]:
+    def setup(device: str) -> Step:
+        tensors = [numbers(device, *shape, dtype=dtype, seed=seed) for seed, shape in enumerate((query, key, key))]
+        if not backward:
+            return lambda: F.scaled_dot_product_attention(*tensors, **options)
+        for tensor in tensors:
+            tensor.requires_grad_()
+        weights = numbers(device, *query, dtype=dtype, seed=3)
+
+        def step() -> list[Tensor]:
+            for tensor in tensors:
+                tensor.grad = None
+            F.scaled_dot_product_attention(*tensors, **options).backward(weights)
+            return [tensor.grad for tensor in tensors]
+
+        return step
+
+    return setup
+
+
+def attention_cases() -> list[Case]:
+    cases = {}
+    for dtype, short in SHORT.items():
+        for depth in (64, 128):
+            for length in (128, 512, 2048):
+                shape = (1, 8, length, depth)
+                for causal in (False, True):
+                    for backward in (False, True):
+                        name = f"attention{' step' if backward else ''} {short}, 8x{length}x{depth}"
+                        name += ", causal" if causal else ""
+                        cases[name] = attention(shape, shape, dtype, backward, is_causal=causal)
+        grouped = ((1, 8, 512, 64), (1, 2, 512, 64))
+        for backward in (False, True):
+            name = f"attention{' step' if backward else ''} {short}, 8 heads for 2x512x64, causal"
+            cases[name] = attention(*grouped, dtype, backward, is_causal=True, enable_gqa=True)
+        # Keys and values of 16 MB or more, which the caches of one core do not hold.
+        cases[f"decode {short}, 1 query, 8x8192x64"] = attention((1, 8, 1, 64), (1, 8, 8192, 64), dtype, False)
+        cases[f"decode {short}, 1 query, 8x8192x128"] = attention((1, 8, 1, 128), (1, 8, 8192, 128), dtype, False)
+        cases[f"decode {short}, 1 query, 32 heads for 8x8192x64"] = attention(
+            (1, 32, 1, 64), (1, 8, 8192, 64), dtype, False, enable_gqa=True
+        )
+    return [
+        Case(name, setup, count=1, group="attention", tolerance=1e-3 if "f32," in name and "bf16" not in name else 2e-2)
+        for name, setup in cases.items()
+    ]

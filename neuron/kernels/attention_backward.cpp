@@ -1,0 +1,438 @@
+// Kernels "attention_backward" and "attention_mask_gradient". Scores are computed again, block of keys by panel of
+// queries. Every gradient is summed in an order of its own: that of a key over panels, that of a query over blocks of
+// keys; so it does not matter which of the two is walked outside, and threads can share keys or queries.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "neuron/base/thread_pool.h"
+#include "neuron/kernels/attention.h"
+#include "neuron/kernels/row_conversion.h"
+
+namespace neuron::kernels {
+namespace {
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+struct Buffers {
+  Scratch keys, values, paired_keys, scores, gradients, rounded, bias, keep, query, out_gradient, query_rows,
+      out_gradient_rows, query_gradient, key_gradient, value_gradient, rows, corrections, mask_gradient;
+};
+thread_local Buffers buffers;
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// What the forward pass left.
+struct BackwardViews {
+  const TensorView &out_gradient, &out, &logsumexp;
+  // Null: probabilities follow from logsumexp alone, which is less exact where scores are large.
+  const TensorView *maxima = nullptr, *sums = nullptr;
+
+  // inputs: gradient of out, query, key, value, out, logsumexp, and maxima and sums when attributes[1] is set.
+  explicit BackwardViews(const Call& call)
+      : out_gradient(call.inputs[0]), out(call.inputs[4]), logsumexp(call.inputs[5]) {
+    if (call.attributes[1] == 0) return;
+    maxima = &call.inputs[6];
+    sums = &call.inputs[7];
+  }
+  static const TensorView* mask(const Call& call) {
+    size_t index = call.attributes[1] != 0 ? 8 : 6;
+    return call.inputs.size() > index ? &call.inputs[index] : nullptr;
+  }
+};
+
+// One panel of queries with all that products need of it.
+struct PanelGradient {
+  Panel panel;
+  const float *query, *out_gradient;           // [unit][lane]
+  const void *query_rows, *out_gradient_rows;  // [unit of lanes][columns, padded to 16]; null: not asked for
+  alignas(64) float maxima[kLanes] = {}, inverse_sums[kLanes] = {}, corrections[kLanes] = {};
+
+  explicit PanelGradient(const Panel& panel) : panel(panel) {}
+};
+
+// The panel's rows as units along the lanes, columns padded with zeros to a multiple of 16.
+const void* lane_rows(const AttentionProblem& p, const Rows& rows, const Panel& panel, Scratch& scratch) {
+  int64_t width = round_up(rows.columns, 16), columns = rows.columns;
+  if (!p.pairs) {
+    float* target = scratch.get<float>(kLanes * width);
+    for (int i = 0; i < panel.lanes; ++i) {
+      widen_row(rows.dtype, rows.at(panel.heads[i], panel.positions[i]), rows.step(), columns, target + i * width);
+      std::fill(target + i * width + columns, target + (i + 1) * width, 0.0f);
+    }
+    return target;
+  }
+  auto* target = scratch.get<uint32_t>(kLanes / 2 * width + kLanes / 2 * columns + 1);
+  auto* gathered = reinterpret_cast<uint16_t*>(target + kLanes / 2 * width);
+  for (int i = 0; i < panel.lanes; ++i) {
+    const char* source = rows.at(panel.heads[i], panel.positions[i]);
+    if (rows.step() == 1) {
+      std::memcpy(gathered + i * columns, source, columns * 2);
+    } else {
+      for (int64_t j = 0; j < columns; ++j) std::memcpy(gathered + i * columns + j, source + j * rows.column, 2);
+    }
+  }
+  if (columns != width) std::memset(target, 0, kLanes / 2 * width * 4);
+  p.tiles->pair_rows(reinterpret_cast<const char*>(gathered), columns * 2, panel.lanes, columns, target, width);
+  return target;
+}
+
+PanelGradient prepare(const AttentionProblem& p, const BackwardViews& views, int64_t batch, const Panel& panel,
+                      bool with_rows) {
+  PanelGradient g(panel);
+  Rows query = p.rows_of(*p.query, batch), gradient = p.rows_of(views.out_gradient, batch),
+       out = p.rows_of(views.out, batch), logs = p.row_values(views.logsumexp, batch);
+  float* lanes = buffers.query.get<float>(kLanes * p.units(p.depth));
+  load_queries(p, query, panel, buffers.rows, lanes);
+  g.query = lanes;
+  lanes = buffers.out_gradient.get<float>(kLanes * p.units(p.value_depth));
+  load_panel(p, gradient, panel, buffers.rows, lanes);
+  g.out_gradient = lanes;
+  g.query_rows = with_rows ? lane_rows(p, query, panel, buffers.query_rows) : nullptr;
+  g.out_gradient_rows = with_rows ? lane_rows(p, gradient, panel, buffers.out_gradient_rows) : nullptr;
+  float* values = buffers.corrections.get<float>(2 * p.value_depth);
+  for (int i = 0; i < panel.lanes; ++i) {
+    int64_t head = panel.heads[i], position = panel.positions[i];
+    widen_row(gradient.dtype, gradient.at(head, position), gradient.step(), p.value_depth, values);
+    widen_row(out.dtype, out.at(head, position), out.step(), p.value_depth, values + p.value_depth);
+    g.corrections[i] = p.tiles->row_dot(values, values + p.value_depth, p.value_depth);
+    float shift = *reinterpret_cast<const float*>(logs.at(head, position));
+    // A query without keys: its scores are all -infinity, and so are the arguments of their exponentials.
+    if (shift == kLowest) continue;
+    g.inverse_sums[i] = 1;
+    if (views.maxima != nullptr) {
+      shift = *reinterpret_cast<const float*>(p.row_values(*views.maxima, batch).at(head, position));
+      g.inverse_sums[i] = 1.0f / *reinterpret_cast<const float*>(p.row_values(*views.sums, batch).at(head, position));
+    }
+    g.maxima[i] = shift;
+  }
+  return g;
+}
+
+// Keys [first, first + count) of one head as the products of the backward pass take them.
+struct KeyBlock {
+  int64_t first, count;
+  Units keys, values, paired_keys;
+
+  KeyBlock(const AttentionProblem& p, int64_t batch, int64_t key_head, int64_t first, bool with_pairs)
+      : first(first), count(std::min(kKeyBlock, p.keys - first)) {
+    Rows key = p.rows_of(*p.key, batch);
+    keys = unit_rows(p, key, key_head, first, count, buffers.keys);
+    values = unit_rows(p, p.rows_of(*p.value, batch), key_head, first, count, buffers.values);
+    if (with_pairs) {
+      paired_keys = p.pairs ? paired_rows(p, key, key_head, first, count, buffers.paired_keys) : keys;
+    }
+  }
+};
+
+struct ScoreGradient {
+  int64_t count = 0;  // of keys; 0: none of the block is attended to
+  int lanes = 0;
+  const float* scores = nullptr;
+  const char *probability_rows = nullptr, *gradient_rows = nullptr;  // [key][lane]
+  int64_t row_bytes = 0;
+  const void* gradient_panel = nullptr;  // [unit of keys][lane]
+};
+
+// Probabilities and gradients of the scores of one block; `products` says in which format.
+ScoreGradient score_gradient(const AttentionProblem& p, const AttentionProducts& products, const PanelGradient& g,
+                             const AttentionProblem::MaskRows& mask, const KeyBlock& block, float scale) {
+  ScoreGradient result;
+  const int lanes = g.panel.lanes;
+  int64_t count = std::min(block.count, g.panel.key_end - block.first);
+  if (count <= 0) return result;
+  float* bias = nullptr;
+  if (p.mask != nullptr) {
+    bias = buffers.bias.get<float>(kKeyBlock * kLanes);
+    if (!load_bias(p, mask, g.panel, block.first, count, buffers.rows, bias)) return result;
+  }
+  float* scores = buffers.scores.get<float>((kKeyBlock + 1) * kLanes);
+  float* gradients = buffers.gradients.get<float>((kKeyBlock + 1) * kLanes);
+  p.products->rows_by_panel(block.keys.data, block.keys.row_bytes, count, p.units(p.depth), g.query, lanes,
+                            score_scale(p), scores, nullptr);
+  int64_t open = std::clamp<int64_t>(g.panel.open_end - block.first, 0, count);
+  if (bias != nullptr || open < count) {
+    int64_t begin = bias != nullptr ? 0 : open;
+    alignas(64) float unused[kLanes] = {};
+    p.tiles->mask(scores + begin * kLanes, count - begin, lanes, bias, open < count ? g.panel.limits : nullptr,
+                  block.first + begin, unused);
+  }
+  p.products->rows_by_panel(block.values.data, block.values.row_bytes, count, p.units(p.value_depth), g.out_gradient,
+                            lanes, 1, gradients, nullptr);
+  SoftmaxGradient inputs;
+  if (p.drops) {
+    float* keep = buffers.keep.get<float>(kKeyBlock * kLanes);
+    p.tiles->dropout(p.seed, g.panel.counters, block.first, count, lanes, p.threshold, p.kept, keep);
+    inputs.keep = keep;
+  }
+  inputs.maxima = g.maxima;
+  inputs.inverse_sums = g.inverse_sums;
+  inputs.corrections = g.corrections;
+  inputs.scale = scale;
+  auto* rounded = buffers.rounded.get<uint16_t>(2 * kKeyBlock * kLanes);
+  products.softmax_gradient(scores, gradients, count, lanes, inputs, rounded);
+  result.count = count;
+  result.lanes = lanes;
+  result.gradient_panel = gradients;
+  if (&products == &p.tiles->pairs) {
+    result.probability_rows = reinterpret_cast<const char*>(rounded);
+    result.gradient_rows = reinterpret_cast<const char*>(rounded + count * kLanes);
+    result.row_bytes = kLanes * 2;
+  } else {
+    result.probability_rows = reinterpret_cast<const char*>(scores);
+    result.gradient_rows = reinterpret_cast<const char*>(gradients);
+    result.row_bytes = kLanes * 4;
+  }
+  return result;
+}
+
+class Backward {
+ public:
+  Backward(const AttentionProblem& problem, const BackwardViews& views, const TensorView& query_gradient,
+           const TensorView& key_gradient, const TensorView& value_gradient)
+      : p_(problem),
+        views_(views),
+        query_gradient_(query_gradient),
+        key_gradient_(key_gradient),
+        value_gradient_(value_gradient),
+        rows_(problem.group() * problem.queries),
+        panels_((rows_ + kLanes - 1) / kLanes),
+        blocks_((problem.keys + kKeyBlock - 1) / kKeyBlock) {}
+
+  int64_t heads() const { return p_.batch * p_.key_heads; }
+  int64_t panels() const { return panels_; }
+  int64_t blocks() const { return blocks_; }
+
+  // All gradients of one key head and its queries.
+  void head(int64_t head) const {
+    int64_t panel_size = kLanes * p_.depth;
+    float* query_gradients = buffers.query_gradient.get<float>(panels_ * panel_size);
+    std::fill(query_gradients, query_gradients + panels_ * panel_size, 0.0f);
+    for (int64_t b = 0; b < blocks_; ++b) {
+      key_block(head, b, [&](const KeyBlock& block, const ScoreGradient& s, int64_t panel) {
+        add_query_gradient(block, s, query_gradients + panel * panel_size);
+      });
+    }
+    for (int64_t i = 0; i < panels_; ++i) store_query_gradient(head, i, query_gradients + i * panel_size);
+  }
+
+  // Those of one block of keys alone, or of one panel of queries.
+  void keys(int64_t head, int64_t index) const {
+    key_block(head, index, [](const KeyBlock&, const ScoreGradient&, int64_t) {});
+  }
+  void queries(int64_t head, int64_t index) const {
+    int64_t batch = head / p_.key_heads, key_head = head % p_.key_heads;
+    float* gradient = buffers.query_gradient.get<float>(kLanes * p_.depth);
+    std::fill(gradient, gradient + kLanes * p_.depth, 0.0f);
+    PanelGradient g = prepare(p_, views_, batch, panel(head, index), false);
+    for (int64_t first = 0; first < g.panel.key_end; first += kKeyBlock) {
+      KeyBlock block(p_, batch, key_head, first, true);
+      ScoreGradient s = score_gradient(p_, *p_.products, g, p_.mask_rows(batch), block, p_.scale);
+      if (s.count > 0) add_query_gradient(block, s, gradient);
+    }
+    store_query_gradient(head, index, gradient);
+  }
+
+ private:
+  Panel panel(int64_t head, int64_t index) const {
+    return Panel(p_, head / p_.key_heads, head % p_.key_heads * p_.group(), index * kLanes, rows_ - index * kLanes);
+  }
+
+  template <typename Visit>
+  void key_block(int64_t head, int64_t index, const Visit& visit) const {
+    int64_t batch = head / p_.key_heads, key_head = head % p_.key_heads;
+    int64_t width = round_up(p_.depth, 16), value_width = round_up(p_.value_depth, 16);
+    KeyBlock block(p_, batch, key_head, index * kKeyBlock, true);
+    float* key_gradient = buffers.key_gradient.get<float>(kKeyBlock * width);
+    float* value_gradient = buffers.value_gradient.get<float>(kKeyBlock * value_width);
+    std::fill(key_gradient, key_gradient + block.count * width, 0.0f);
+    std::fill(value_gradient, value_gradient + block.count * value_width, 0.0f);
+    for (int64_t i = 0; i < panels_; ++i) {
+      Panel lanes = panel(head, i);
+      if (lanes.key_end <= block.first) continue;
+      PanelGradient g = prepare(p_, views_, batch, lanes, true);
+      ScoreGradient s = score_gradient(p_, *p_.products, g, p_.mask_rows(batch), block, p_.scale);
+      if (s.count == 0) continue;
+      p_.products->rows_by_rows(s.probability_rows, s.row_bytes, s.count, p_.units(lanes.lanes), g.out_gradient_rows,
+                                value_width, value_gradient);
+      p_.products->rows_by_rows(s.gradient_rows, s.row_bytes, s.count, p_.units(lanes.lanes), g.query_rows, width,
+                                key_gradient);
+      visit(block, s, i);
+    }
+    store_rows(key_gradient_, batch, key_head, block, key_gradient, width);
+    store_rows(value_gradient_, batch, key_head, block, value_gradient, value_width);
+  }
+
+  void add_query_gradient(const KeyBlock& block, const ScoreGradient& s, float* gradient) const {
+    alignas(64) float ones[kLanes];
+    std::fill(ones, ones + kLanes, 1.0f);
+    p_.products->columns_by_panel(block.paired_keys.data, block.paired_keys.row_bytes, p_.depth, p_.units(s.count),
+                                  s.gradient_panel, s.lanes, ones, gradient);
+  }
+
+  void store_query_gradient(int64_t head, int64_t index, const float* gradient) const {
+    store_panel(p_, p_.rows_of(query_gradient_, head / p_.key_heads), panel(head, index), gradient, buffers.rows);
+  }
+
+  void store_rows(const TensorView& view, int64_t batch, int64_t key_head, const KeyBlock& block, const float* values,
+                  int64_t width) const {
+    Rows rows = p_.rows_of(view, batch);
+    for (int64_t k = 0; k < block.count; ++k) {
+      round_row(rows.dtype, values + k * width, rows.columns, rows.at(key_head, block.first + k), rows.step());
+    }
+  }
+
+  const AttentionProblem& p_;
+  const BackwardViews& views_;
+  const TensorView &query_gradient_, &key_gradient_, &value_gradient_;
+  int64_t rows_, panels_, blocks_;
+};
+
+// outputs: gradients of query, key, value; inputs: those of BackwardViews, optional mask; attributes[0] and scalars:
+// see AttentionProblem.
+void run_backward(const Call& call) {
+  AttentionProblem p(call.inputs[1], call.inputs[2], call.inputs[3], BackwardViews::mask(call), call);
+  BackwardViews views(call);
+  Backward work(p, views, call.outputs[0], call.outputs[1], call.outputs[2]);
+  if (call.threads <= work.heads()) {
+    parallel_for(call.threads, work.heads(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t head = begin; head < end; ++head) work.head(head);
+    });
+    return;
+  }
+  // Too few heads to feed the threads: keys and queries are shared out instead, and scores computed for both.
+  parallel_for(call.threads, work.heads() * work.blocks(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) work.keys(i / work.blocks(), balanced(i % work.blocks(), work.blocks()));
+  });
+  parallel_for(call.threads, work.heads() * work.panels(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) work.queries(i / work.panels(), balanced(i % work.panels(), work.panels()));
+  });
+}
+
+// --- the mask's gradient: that of the scores, summed where the mask was broadcast
+// -----------------------------------------
+
+class MaskGradient {
+ public:
+  MaskGradient(const AttentionProblem& problem, const BackwardViews& views, const TensorView& gradient)
+      : p_(problem), views_(views), gradient_(gradient) {
+    int rank = gradient.rank();
+    int64_t own_keys = rank > 0 ? gradient.sizes[rank - 1] : 1, own_queries = rank > 1 ? gradient.sizes[rank - 2] : 1;
+    sums_keys_ = own_keys == 1;
+    sums_queries_ = own_queries == 1;
+    blocks_ = sums_keys_ ? 1 : (p_.keys + kKeyBlock - 1) / kKeyBlock;
+    panels_ = sums_queries_ ? 1 : (p_.queries + kLanes - 1) / kLanes;
+    slices_ = 1;
+    for (int d = 0; d < rank - 2; ++d) slices_ *= gradient.sizes[d];
+  }
+
+  int64_t tasks() const { return slices_ * panels_ * blocks_; }
+
+  // A task owns elements of the gradient and sums over what they were broadcast to, in order: batch, head, panel.
+  void task(int64_t index) const {
+    int64_t block = index % blocks_, panel = index / blocks_ % panels_, slice = index / blocks_ / panels_;
+    int64_t rows = sums_keys_ ? 1 : kKeyBlock;
+    float* sums = buffers.mask_gradient.get<float>(rows * kLanes);
+    std::fill(sums, sums + rows * kLanes, 0.0f);
+    for (int64_t batch = 0; batch < p_.batch; ++batch) {
+      for (int64_t head = 0; head < p_.heads; ++head) {
+        if (slice_of(batch, head) != slice) continue;
+        int64_t first = sums_queries_ ? 0 : panel * kLanes;
+        int64_t last = sums_queries_ ? p_.queries : std::min(first + kLanes, p_.queries);
+        for (int64_t row = first; row < last; row += kLanes) {
+          add(batch, head, row, std::min<int64_t>(kLanes, last - row), block, sums);
+        }
+      }
+    }
+    write(slice, panel, block, sums);
+  }
+
+ private:
+  // The leading dimensions of the mask as one index.
+  int64_t slice_of(int64_t batch, int64_t head) const {
+    int rank = gradient_.rank(), problem_rank = p_.query->rank();
+    int64_t slice = 0, unit = 1;
+    for (int d = problem_rank - 3; d >= 0; --d) {
+      int own = d - (problem_rank - rank);
+      int64_t size = d == problem_rank - 3 ? p_.heads : p_.query->sizes[d];
+      int64_t position = d == problem_rank - 3 ? head : batch % size;
+      if (d != problem_rank - 3) batch /= size;
+      if (own < 0 || gradient_.sizes[own] == 1) continue;
+      slice += position * unit;
+      unit *= gradient_.sizes[own];
+    }
+    return slice;
+  }
+
+  void add(int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t own_block, float* sums) const {
+    Panel lanes(p_, batch, head, row, rows);
+    PanelGradient g = prepare(p_, views_, batch, lanes, false);
+    int64_t begin = sums_keys_ ? 0 : own_block * kKeyBlock;
+    int64_t end = sums_keys_ ? g.panel.key_end : std::min(begin + 1, g.panel.key_end);
+    for (int64_t first = begin; first < end; first += kKeyBlock) {
+      KeyBlock block(p_, batch, head / p_.group(), first, false);
+      ScoreGradient s = score_gradient(p_, p_.tiles->floats, g, p_.mask_rows(batch), block, 1);
+      auto* gradients = static_cast<const float*>(s.gradient_panel);
+      for (int64_t k = 0; k < s.count; ++k) {
+        float* line = sums + (sums_keys_ ? 0 : k * kLanes);
+        // Lanes up to the next multiple of 16 hold zeros where there is no query.
+        for (int lane = 0; lane < lanes.lanes; lane += 16) {
+          for (int i = lane; i < lane + 16; ++i) line[i] += gradients[k * kLanes + i];
+        }
+      }
+    }
+  }
+
+  void write(int64_t slice, int64_t panel, int64_t block, const float* sums) const {
+    int rank = gradient_.rank();
+    int64_t offset = 0;
+    for (int d = rank - 3; d >= 0; --d) {
+      offset += slice % gradient_.sizes[d] * gradient_.strides[d];
+      slice /= gradient_.sizes[d];
+    }
+    auto size = static_cast<int64_t>(dtype_size(gradient_.dtype));
+    int64_t row_stride = rank > 1 ? gradient_.strides[rank - 2] : 0, step = rank > 0 ? gradient_.strides[rank - 1] : 0;
+    int64_t first_row = panel * kLanes, first_key = block * kKeyBlock;
+    int64_t rows = sums_queries_ ? 1 : std::min<int64_t>(kLanes, p_.queries - first_row);
+    int64_t keys = sums_keys_ ? 1 : std::min(kKeyBlock, p_.keys - first_key);
+    float* lines = buffers.rows.get<float>(kLanes * kKeyBlock);
+    if (sums_queries_) {
+      // Queries that share an element: their lanes in order.
+      for (int64_t k = 0; k < keys; ++k) {
+        lines[k] = sums[k * kLanes];
+        for (int j = 1; j < kLanes; ++j) lines[k] += sums[k * kLanes + j];
+      }
+    } else {
+      p_.tiles->from_lanes(sums, static_cast<int>(rows), keys, lines, kKeyBlock);
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      int64_t place = offset + (first_row + i) * row_stride + first_key * step;
+      round_row(gradient_.dtype, lines + i * kKeyBlock, keys, gradient_.as<char>() + place * size, step);
+    }
+  }
+
+  const AttentionProblem& p_;
+  const BackwardViews& views_;
+  const TensorView& gradient_;
+  bool sums_keys_, sums_queries_;
+  int64_t blocks_, panels_, slices_;
+};
+
+// outputs: gradient of the mask, of its shape; inputs, attributes and scalars: as "attention_backward", with the mask.
+void run_mask_gradient(const Call& call) {
+  AttentionProblem p(call.inputs[1], call.inputs[2], call.inputs[3], BackwardViews::mask(call), call);
+  BackwardViews views(call);
+  MaskGradient work(p, views, call.outputs[0]);
+  parallel_for(call.threads, work.tasks(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) work.task(index);
+  });
+}
+
+const KernelRegistration registrations[] = {
+    KernelRegistration({.name = "attention_backward", .run = run_backward}),
+    KernelRegistration({.name = "attention_mask_gradient", .run = run_mask_gradient}),
+};
+
+}  // namespace
+}  // namespace neuron::kernels

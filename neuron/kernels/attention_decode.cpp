@@ -1,0 +1,146 @@
+// Keys are cut into splits of kSplit, each with a maximum, a sum and a result of its own; those are joined in order. So
+// one long sequence occupies all threads, and how many there are changes nothing.
+#include "neuron/kernels/attention_decode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "neuron/base/thread_pool.h"
+#include "neuron/kernels/philox.h"
+#include "neuron/kernels/row_conversion.h"
+
+namespace neuron::kernels {
+namespace {
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+constexpr int64_t kSplit = 512;  // part of the order of summation
+
+struct Buffers {
+  Scratch partials, queries, keys, values, weights, bias;
+};
+thread_local Buffers buffers;
+
+// What a split gives for one row: its largest score, its sum of exponentials and its weighted values.
+struct Partial {
+  float *maximum, *sum, *values;
+  Partial(float* memory, int64_t index, int64_t value_depth) {
+    maximum = memory + index * (value_depth + 2);
+    sum = maximum + 1;
+    values = maximum + 2;
+  }
+};
+
+class Decode {
+ public:
+  Decode(const AttentionProblem& problem, const AttentionOutputs& outputs)
+      : p_(problem),
+        outputs_(outputs),
+        rows_(problem.group() * problem.queries),
+        splits_(std::max<int64_t>(1, (problem.keys + kSplit - 1) / kSplit)),
+        partials_(buffers.partials.get<float>(problem.batch * problem.key_heads * splits_ * rows_ *
+                                              (problem.value_depth + 2))) {}
+
+  int64_t splits() const { return p_.batch * p_.key_heads * splits_; }
+  int64_t results() const { return p_.batch * p_.key_heads * rows_; }
+
+  void split(int64_t index) const {
+    int64_t first = index % splits_ * kSplit, key_head = index / splits_ % p_.key_heads,
+            batch = index / splits_ / p_.key_heads;
+    int64_t count = std::min(kSplit, p_.keys - first);
+    Rows key = p_.rows_of(*p_.key, batch), value = p_.rows_of(*p_.value, batch);
+    Units keys = unit_rows(p_, key, key_head, first, count, buffers.keys);
+    float* weights = buffers.weights.get<float>(rows_ * kSplit);
+    score(batch, key_head, keys, count, weights);
+    AttentionProblem::MaskRows mask = p_.mask_rows(batch);
+    for (int64_t r = 0; r < rows_; ++r) {
+      int64_t head = key_head * p_.group() + r / p_.queries, position = r % p_.queries;
+      float* line = weights + r * kSplit;
+      Partial partial(partials_, index * rows_ + r, p_.value_depth);
+      if (p_.mask != nullptr) {
+        float* bias = buffers.bias.get<float>(kSplit);
+        widen_mask(p_, mask.data + head * mask.head + position * mask.row + first * mask.step, mask.step, count, bias);
+        for (int64_t k = 0; k < count; ++k) line[k] += bias[k];
+      }
+      if (p_.causal && first + count > position + 1) {
+        std::fill(line + std::max<int64_t>(0, position + 1 - first), line + count, kLowest);
+      }
+      *partial.maximum = p_.tiles->row_maximum(line, count);
+      *partial.sum = p_.tiles->row_exponentials(line, count, *partial.maximum == kLowest ? 0.0f : *partial.maximum);
+      if (p_.drops) drop(p_.counter(batch, head, position), first, count, line);
+    }
+    Units values = unit_rows(p_, value, key_head, first, count, buffers.values);
+    p_.products->weigh_rows(values.data, values.row_bytes, count, p_.value_depth, weights, kSplit,
+                            static_cast<int>(rows_), Partial(partials_, index * rows_, p_.value_depth).values,
+                            p_.value_depth + 2);
+  }
+
+  void join(int64_t index) const {
+    int64_t row = index % rows_, key_head = index / rows_ % p_.key_heads, batch = index / rows_ / p_.key_heads;
+    int64_t first = index / rows_ * splits_;
+    float largest = kLowest, sum = 0;
+    for (int64_t s = 0; s < splits_; ++s) {
+      largest = std::max(largest, *Partial(partials_, (first + s) * rows_ + row, p_.value_depth).maximum);
+    }
+    float* result = buffers.bias.get<float>(p_.value_depth);
+    std::fill(result, result + p_.value_depth, 0.0f);
+    for (int64_t s = 0; s < splits_; ++s) {
+      Partial partial(partials_, (first + s) * rows_ + row, p_.value_depth);
+      float fade = *partial.maximum == largest ? 1.0f : std::exp(*partial.maximum - largest);
+      sum += fade * *partial.sum;
+      for (int64_t j = 0; j < p_.value_depth; ++j) result[j] += fade * partial.values[j];
+    }
+    float factor = sum == 0 ? 0.0f : 1.0f / sum;
+    for (int64_t j = 0; j < p_.value_depth; ++j) result[j] *= factor;
+    int64_t head = key_head * p_.group() + row / p_.queries, position = row % p_.queries;
+    Rows out = p_.rows_of(outputs_.out, batch);
+    round_row(out.dtype, result, out.columns, out.at(head, position), out.step());
+    *reinterpret_cast<float*>(p_.row_values(outputs_.logsumexp, batch).at(head, position)) =
+        sum == 0 ? kLowest : largest + std::log(sum);
+    *reinterpret_cast<float*>(p_.row_values(outputs_.maxima, batch).at(head, position)) = largest;
+    *reinterpret_cast<float*>(p_.row_values(outputs_.sums, batch).at(head, position)) = sum;
+  }
+
+ private:
+  // weights[row][key] = scale * the products of queries and keys.
+  void score(int64_t batch, int64_t key_head, Units keys, int64_t count, float* weights) const {
+    Rows query = p_.rows_of(*p_.query, batch);
+    int64_t units = p_.units(p_.depth), padded = (units + 15) / 16 * 16;
+    char* queries = buffers.queries.get<char>(rows_ * padded * 4);
+    for (int64_t r = 0; r < rows_; ++r) {
+      Units row = unit_rows(p_, query, key_head * p_.group() + r / p_.queries, r % p_.queries, 1, buffers.bias);
+      char* target = queries + r * padded * 4;
+      std::memcpy(target, row.data, units * 4);
+      std::memset(target + units * 4, 0, (padded - units) * 4);
+    }
+    p_.products->dot_rows(keys.data, keys.row_bytes, count, units, queries, padded, static_cast<int>(rows_), p_.scale,
+                          weights, kSplit);
+  }
+
+  void drop(uint64_t counter, int64_t first, int64_t count, float* line) const {
+    for (int64_t k = 0; k < count; k += 4) {
+      auto words = philox(p_.seed, counter + static_cast<uint64_t>(first + k) / 4);
+      for (int64_t i = 0; i < 4 && k + i < count; ++i) line[k + i] *= words[i] >> 8 < p_.threshold ? p_.kept : 0.0f;
+    }
+  }
+
+  const AttentionProblem& p_;
+  const AttentionOutputs& outputs_;
+  int64_t rows_, splits_;
+  float* partials_;
+};
+
+}  // namespace
+
+void decode(const AttentionProblem& p, const AttentionOutputs& outputs, int threads) {
+  const Decode work(p, outputs);
+  parallel_for(threads, work.splits(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) work.split(index);
+  });
+  parallel_for(threads, work.results(), 64, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) work.join(index);
+  });
+}
+
+}  // namespace neuron::kernels

@@ -1,0 +1,38 @@
+// AVX-512 without products of bfloat16: those are widened to floats first.
+#include <immintrin.h>
+
+#include "neuron/kernels/attention_tiles.h"
+
+// GCC 12 takes the intrinsics' undefined operands for uses of uninitialised variables.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+
+#define NEURON_TARGET __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma")))
+#define NEURON_INLINE NEURON_TARGET __attribute__((always_inline)) inline
+
+namespace neuron::kernels {
+namespace {
+
+#include "neuron/kernels/attention_vectors_avx512.h"
+// After the vectors it is written on.
+#include "neuron/kernels/attention_tile_loops.h"
+// After the units it is written on.
+#include "neuron/kernels/attention_row_loops.h"
+
+}  // namespace
+
+const AttentionTiles attention_tiles_avx512 = {
+    .name = "avx512",
+    .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>, dot_rows<FloatUnits>,
+               weigh_float_rows, exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
+    .pairs = {},
+    .mask = mask_scores,
+    .dropout = dropout,
+    .to_lanes = to_lanes,
+    .from_lanes = from_lanes,
+    .pair_rows = nullptr,
+    .row_exponentials = row_exponentials,
+    .row_maximum = row_maximum,
+    .row_dot = row_dot};
+
+}  // namespace neuron::kernels
