@@ -123,14 +123,9 @@ void multi_head_attention(Arguments& arguments) {
   arguments.give(weights);
 }
 
-// _nested_tensor_from_mask_left_aligned: nn.TransformerEncoder asks whether it may pack a padded batch into a nested
-// tensor. There are none on this device: it keeps the padded batch and masks.
-void never_nested(Arguments& arguments) { arguments.give_boolean(false); }
-
 const Registration registrations[] = {
     {"_transformer_encoder_layer_fwd", encoder_layer},
     {"_native_multi_head_attention", multi_head_attention},
-    {"_nested_tensor_from_mask_left_aligned", never_nested},
 };
 
 }  // namespace
