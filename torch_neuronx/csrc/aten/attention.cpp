@@ -37,6 +37,10 @@ struct Operands {
 
 // Nothing when the kernels do not take them.
 std::optional<Operands> operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  // torch.vmap has no rule for the tiled kernel; the operations of the math path have theirs.
+  for (const at::Tensor* tensor : {&query, &key, &value}) {
+    if (tensor->key_set().has(c10::DispatchKey::FuncTorchBatched)) return std::nullopt;
+  }
   const at::ScalarType type = query.scalar_type();
   if (!is_kernel_dtype(type) || key.scalar_type() != type || value.scalar_type() != type) return std::nullopt;
   const int64_t rank = query.dim();
