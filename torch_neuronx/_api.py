@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from torch_neuronx.neuron import (
+    EagerReport,
     Event,
+    NeuronGraph,
     Stream,
     clear_op_tracking,
     current_device,
@@ -15,8 +19,12 @@ from torch_neuronx.neuron import (
     fallback_report,
     get_executed_ops,
     get_fallback_ops,
+    graph,
+    graph_pool_handle,
     is_available,
     is_neuron_runtime_initialized,
+    kernel_times,
+    make_graphed_callables,
     manual_seed,
     manual_seed_all,
     max_memory_allocated,
@@ -36,8 +44,21 @@ from torch_neuronx.neuron import (
     synchronize,
 )
 
+
+def get_include() -> str:
+    """Directory of the headers for foreign kernels: ``#include "neuron/foreign.h"``."""
+    return str(Path(__file__).parent / "include")
+
+
+def get_library_dir() -> str:
+    """Directory of libneuron.so, which has the functions of ``neuron/foreign.h``: ``-L<dir> -lneuron``."""
+    return str(Path(__file__).parent / "lib")
+
+
 __all__ = [
+    "EagerReport",
     "Event",
+    "NeuronGraph",
     "Stream",
     "clear_op_tracking",
     "current_device",
@@ -49,8 +70,14 @@ __all__ = [
     "fallback_report",
     "get_executed_ops",
     "get_fallback_ops",
+    "get_include",
+    "get_library_dir",
+    "graph",
+    "graph_pool_handle",
     "is_available",
     "is_neuron_runtime_initialized",
+    "kernel_times",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

@@ -56,6 +56,7 @@ def _register(torch: ModuleType) -> None:
     from torch_neuronx import _C
 
     torch.utils.rename_privateuse1_backend(DEVICE_TYPE)
+    _C.register_graph()  # looked up by the new name
     from torch_neuronx import neuron
 
     torch._register_device_module(DEVICE_TYPE, neuron)

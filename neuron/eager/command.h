@@ -90,11 +90,12 @@ struct Command {
   const int64_t* attributes;
   const Scalar* scalars;
   const char* location;  // of the call in the caller's program, or null
-  int32_t callback;      // index into Window::callbacks
+  int32_t callback;      // index into Window::callbacks; without operands it is a barrier
+  const char* label;     // a callback's name, or null
 
   std::span<Operand> outputs() const { return {operands, output_count}; }
   std::span<Operand> inputs() const { return {operands + output_count, input_count}; }
-  std::string_view name() const { return op ? op->name : kernel ? kernel->name : "callback"; }
+  std::string_view name() const { return op ? op->name : kernel ? kernel->name : label ? label : "callback"; }
 };
 
 // A storage that died, and how many commands had been recorded before.

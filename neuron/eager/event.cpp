@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neuron/base/error.h"
+#include "neuron/eager/command_graph.h"
 #include "neuron/eager/settings.h"
 #include "neuron/eager/stream.h"
 
@@ -19,6 +20,7 @@ class Event {
   std::mutex mutex;
   Stream* stream = nullptr;  // of the last recording
   uint64_t sequence = 0;     // its place in the stream's queue
+  uint64_t capture = 0;      // of the capture it was recorded in, if any: it orders streams of that capture only
   std::vector<int> waiting;  // cores whose queues wait for it: to be woken, whichever core reaches it
   std::atomic<uint64_t> recordings{0}, reached{0};
   std::chrono::steady_clock::time_point time;
@@ -61,24 +63,50 @@ class WaitTask final : public runtime::Task {
   uint64_t recording_;
 };
 
+// The capture that the event was last recorded in, or 0.
+uint64_t capture_of(Event& event) {
+  std::lock_guard lock(event.mutex);
+  return event.capture;
+}
+
+void refuse_captured(Event& event) {
+  if (capture_of(event) == 0) return;
+  neuron::fail(ErrorKind::Runtime,
+               "the event was recorded while a graph was being captured: it orders the streams of that capture and can "
+               "neither be queried nor waited for by the host. Record it anew outside the capture");
+}
+
 }  // namespace
 
 std::shared_ptr<Event> create_event(bool timing) { return std::make_shared<Event>(timing); }
 
 void record_event(Stream& stream, const std::shared_ptr<Event>& event) {
   if (settings().shut_down) return;
+  if (CommandGraph* graph = stream.capturing()) [[unlikely]] {
+    std::lock_guard lock(event->mutex);
+    event->capture = graph->capture_id();
+    return;
+  }
   std::lock_guard lock(stream.mutex());
   stream.hand_over(FlushReason::EventQuery);
   std::lock_guard event_lock(event->mutex);
   uint64_t recording = ++event->recordings;
+  event->capture = 0;
   event->stream = &stream;
   event->sequence = stream.queue().submit(std::make_unique<RecordTask>(event, recording, stream.core()));
 }
 
 void wait_event(Stream& stream, const std::shared_ptr<Event>& event) {
   if (settings().shut_down) return;
+  // Commands of one capture run in the order they are recorded, whichever stream they are recorded on.
+  if (captures_under_way.load() != 0 && join_capture(capture_of(*event), stream)) return;
   uint64_t recording = event->recordings.load();
   if (recording == 0 || event->reached.load() >= recording) return;
+  if (stream.capturing() != nullptr)
+    neuron::fail(
+        ErrorKind::Runtime,
+        "operation not permitted while a graph is being captured: waiting for an event that was recorded outside "
+        "the capture. Wait for it before the capture begins");
   std::lock_guard lock(stream.mutex());
   stream.hand_over(FlushReason::EventQuery);
   {
@@ -88,9 +116,13 @@ void wait_event(Stream& stream, const std::shared_ptr<Event>& event) {
   stream.queue().submit(std::make_unique<WaitTask>(event, recording));
 }
 
-bool query_event(Event& event) { return event.reached.load(std::memory_order_acquire) >= event.recordings.load(); }
+bool query_event(Event& event) {
+  refuse_captured(event);
+  return event.reached.load(std::memory_order_acquire) >= event.recordings.load();
+}
 
 void synchronize_event(Event& event) {
+  refuse_captured(event);
   Stream* stream;
   uint64_t sequence;
   {

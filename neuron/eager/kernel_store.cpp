@@ -164,8 +164,9 @@ std::vector<std::pair<std::string, std::string>> KernelStore::stored_kernels() {
   return result;
 }
 
-void KernelStore::request(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
-  if (entry.sightings.fetch_add(1) < 1 || entry.queued.exchange(true)) return;
+bool KernelStore::request(Entry& entry, const std::function<codegen::RegionSpec()>& build) {
+  if (entry.sightings.fetch_add(1) < 1) return false;
+  if (entry.queued.exchange(true)) return true;
   auto spec = std::make_shared<codegen::RegionSpec>(build());
   background().submit([this, &entry, spec] {
     try {
@@ -174,6 +175,7 @@ void KernelStore::request(Entry& entry, const std::function<codegen::RegionSpec(
       // The unfused commands keep running; a compile that someone waits for will raise the same error.
     }
   });
+  return true;
 }
 
 std::shared_ptr<const codegen::RegionSpec> KernelStore::spec(Entry& entry,
@@ -187,6 +189,12 @@ void KernelStore::wait_for_background() {
   Background& work = background();
   std::unique_lock lock(work.mutex);
   work.idle.wait(lock, [&] { return work.stop || (work.work.empty() && !work.busy); });
+}
+
+size_t KernelStore::pending() {
+  Background& work = background();
+  std::lock_guard lock(work.mutex);
+  return work.work.size() + (work.busy ? 1 : 0);
 }
 
 void KernelStore::shutdown() {

@@ -26,8 +26,8 @@ class KernelStore {
   const codegen::Executable* load(Entry& entry);
   // Compiles now (or waits for a compile under way) from the graph that `build` gives.
   const codegen::Executable& compile(Entry& entry, const std::function<codegen::RegionSpec()>& build);
-  // Counts one more sighting of a region; from the second on its compile runs in the background.
-  void request(Entry& entry, const std::function<codegen::RegionSpec()>& build);
+  // Counts one more sighting of a region; from the second on its compile runs in the background. False: only counted.
+  bool request(Entry& entry, const std::function<codegen::RegionSpec()>& build);
   // The graph of an entry, for the interpreter: kept only while interpreting.
   std::shared_ptr<const codegen::RegionSpec> spec(Entry& entry, const std::function<codegen::RegionSpec()>& build);
 
@@ -35,6 +35,8 @@ class KernelStore {
   std::vector<std::pair<std::string, std::string>> stored_kernels();
 
   void wait_for_background();
+  // Compiles that are waiting or under way in the background.
+  size_t pending();
   void shutdown();
 };
 

@@ -112,16 +112,24 @@ bool Planner::can_join(const Plan& plan, int32_t index, int32_t region_index) {
   const Region& region = plan.regions[region_index];
   const PlannedCommand& planned = plan.commands[index];
   const Command& command = *planned.command;
-  if (!region.fusible || static_cast<int>(region.commands.size()) >= kMaxCommandsPerRegion ||
-      region.operands + command.input_count + command.output_count > kMaxOperandsPerRegion ||
-      !space_fits(region, planned.canonical)) {
+  refusal_ = NotFused::LibraryKernel;
+  if (!region.fusible) return false;
+  refusal_ = NotFused::RegionFull;
+  if (static_cast<int>(region.commands.size()) >= kMaxCommandsPerRegion ||
+      region.operands + command.input_count + command.output_count > kMaxOperandsPerRegion) {
     return false;
   }
+  const bool both_reduce =
+      region.reduction != codegen::Reduction::None && planned.canonical.reduction != codegen::Reduction::None;
+  refusal_ = both_reduce ? NotFused::ReductionAxis : NotFused::DifferentSpace;
+  if (!space_fits(region, planned.canonical)) return false;
   bool outer =
       region.reduction == codegen::Reduction::Outer || planned.canonical.reduction == codegen::Reduction::Outer;
   // The generator's column kernels store reduced values only; what else the region would have to store is not known
   // before the window ends.
+  refusal_ = NotFused::ColumnReduction;
   if (outer) return false;
+  refusal_ = NotFused::Hazard;
   bool fits = true;
   int operand_index = 0;
   for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
@@ -247,6 +255,7 @@ void Planner::apply_death(Plan& plan, const Death& death) {
 }
 
 bool Planner::try_join(Plan& plan, int32_t index, int32_t region_index) {
+  refusal_ = NotFused::NothingBefore;
   if (region_index >= static_cast<int32_t>(plan.regions.size()) || region_index < minimum_region_) return false;
   PlannedCommand& planned = plan.commands[index];
   const Command& command = *planned.command;
@@ -286,9 +295,12 @@ void Planner::place(Plan& plan, int32_t index, bool fusion) {
   region.commands.push_back(index);
   region.operands = command.input_count + command.output_count;
   region.fusible = region_command;
+  region.alone = fusion ? refusal_ : NotFused::FusionOff;
   if (region_command) start_space(region, planned.canonical);
   record_accesses(plan, index, region_command);
-  if (command.kind == CommandKind::Callback) minimum_region_ = static_cast<int32_t>(plan.regions.size());
+  // A callback that says what it touches is ordered by that, like any command.
+  const bool barrier = command.kind == CommandKind::Callback && command.output_count + command.input_count == 0;
+  if (barrier) minimum_region_ = static_cast<int32_t>(plan.regions.size());
 }
 
 void Planner::plan(const Window& window, bool fusion, Plan& plan) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "neuron/eager/canonical.h"
+#include "neuron/eager/profile.h"
 
 namespace neuron::eager {
 
@@ -32,7 +33,8 @@ struct PlannedCommand {
 struct Region {
   SmallVector<int32_t, 8> commands;
   bool fusible = false;
-  bool has_alias = false;  // an output is also an input at the same address
+  bool has_alias = false;                    // an output is also an input at the same address
+  NotFused alone = NotFused::NothingBefore;  // why its first command joined no earlier region
   codegen::Reduction reduction = codegen::Reduction::None;
   int64_t numel = 0;
   int operands = 0;
@@ -98,6 +100,7 @@ class Planner {
   size_t entry_count_ = 0;
   std::unordered_map<const void*, int32_t> entry_index_;
   int32_t minimum_region_ = 0;
+  NotFused refusal_ = NotFused::NothingBefore;  // of the last can_join()
 };
 
 }  // namespace neuron::eager

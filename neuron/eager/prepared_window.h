@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuron/codegen/region.h"
+#include "neuron/eager/profile.h"
 #include "neuron/eager/region_emitter.h"
 #include "neuron/eager/window_signature.h"
 
@@ -21,11 +22,13 @@ struct PreparedRegion {
   int32_t inputs = 0;
   std::vector<int64_t> sizes, strides;
   std::vector<RegionEmitter::Reference> references;  // `command`: index into the window
+  std::vector<int32_t> members;                      // indices into the window, of a fused region
 };
 
 struct PreparedWindow {
   std::vector<PreparedRegion> regions;
   uint64_t dropped = 0;
+  uint32_t not_fused[kNotFusedCount] = {};
 };
 
 // Bounded; the least recently used half goes when it is full. One per stream, used by one thread at a time.

@@ -3,11 +3,19 @@
 #include <algorithm>
 
 #include "neuron/eager/interpreted_region.h"
+#include "neuron/eager/profile.h"
 #include "neuron/eager/region_space.h"
 #include "neuron/eager/settings.h"
 #include "neuron/eager/stream.h"
 
 namespace neuron::eager {
+
+namespace {
+
+// Inputs of a command that runs alone come from memory.
+constexpr Source kNoSources[64] = {};
+
+}  // namespace
 
 template <typename F>
 void RegionRunner::guarded(const Command& command, F&& body) {
@@ -44,12 +52,74 @@ void RegionRunner::run(Window& window) {
     return;
   }
   counters().regions += plan_.regions.size();
+  profile_counters().plan_misses += 1;
+  if (profiling()) profile_window(window);
   for (const Region& region : plan_.regions) run_region(plan_, region);
+  count_not_fused();
   if (preparing_) prepared_windows_.store(signature, std::move(preparing_));
+}
+
+// Commands that can be fused and run alone, with the reason.
+void RegionRunner::count_not_fused() {
+  uint32_t counts[kNotFusedCount] = {};
+  for (const Region& region : plan_.regions) {
+    const PlannedCommand& first = plan_.commands[region.commands[0]];
+    if (region.commands.size() != 1 || first.command->kind != CommandKind::Region) continue;
+    bool dropped = true;
+    for (bool stored : first.stored) dropped = dropped && !stored;
+    if (!dropped) ++counts[static_cast<int>(region.alone)];
+  }
+  for (int i = 0; i < kNotFusedCount; ++i) {
+    if (counts[i] != 0) profile_counters().not_fused[i] += counts[i];
+    if (preparing_) preparing_->not_fused[i] = counts[i];
+  }
+}
+
+std::unique_ptr<PreparedWindow> RegionRunner::prepare(Window& window, bool fusing) {
+  window_ = &window;
+  preparing_ = std::make_unique<PreparedWindow>();
+  planner_.plan(window, fusing, plan_);
+  for (const Region& region : plan_.regions) prepare_region(plan_, region);
+  count_not_fused();
+  return std::move(preparing_);
+}
+
+void RegionRunner::prepare_region(const Plan& plan, const Region& region) {
+  const PlannedCommand& first = plan.commands[region.commands[0]];
+  if (first.command->kind != CommandKind::Region) {
+    preparing_->regions.emplace_back().command = region.commands[0];
+    return;
+  }
+  bool any_stored = false;
+  for (int32_t index : region.commands) {
+    for (bool stored : plan.commands[index].stored) any_stored = any_stored || stored;
+  }
+  if (!any_stored) {
+    preparing_->dropped += region.commands.size();
+    return;
+  }
+  int threads = first.command->threads;
+  RegionCommand single{&first, kNoSources, nullptr};
+  std::span<const RegionCommand> commands(&single, 1);
+  if (region.commands.size() == 1) {
+    bind_single(single);
+  } else {
+    threads = bind_fused(plan, region);
+    commands = commands_;
+  }
+  KernelStore::Entry& entry = find_entry();
+  KernelStore::instance().compile(entry, [&] { return emitter_.build_spec(commands); });
+  prepare_bound(region.commands, entry, threads);
 }
 
 void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) {
   counters().plan_hits += 1;
+  const bool profiled = profiling();
+  if (profiled) [[unlikely]]
+    profile_window(window);
+  for (int i = 0; i < kNotFusedCount; ++i) {
+    if (prepared.not_fused[i] != 0) profile_counters().not_fused[i] += prepared.not_fused[i];
+  }
   counters().dropped_commands += prepared.dropped;
   uint64_t fused = 0, run = 0;
   for (const PreparedRegion& region : prepared.regions) {
@@ -67,8 +137,21 @@ void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) 
       pointers_.push_back(operand.kind == codegen::OperandKind::Tensor ? operand.data : nullptr);
       if (static_cast<int32_t>(i) < region.inputs) scalars_.push_back(operand.scalar);
     }
-    region.executable->run(
-        {region.sizes.data(), pointers_.data(), region.strides.data(), scalars_.data(), region.threads});
+    const codegen::RegionArguments arguments{region.sizes.data(), pointers_.data(), region.strides.data(),
+                                             scalars_.data(), region.threads};
+    if (profiled) [[unlikely]] {
+      KernelWork work;
+      for (int32_t member : region.members) work.add_command(window.commands[member]);
+      for (const RegionEmitter::Reference& reference : region.references)
+        work.add_operand(window.commands[reference.command].operands[reference.operand]);
+      work.run(region.executable, false, [&] { region.executable->run(arguments); });
+    } else {
+      region.executable->run(arguments);
+    }
+    // What an earlier failure left without a value has one again.
+    if (stream_.any_poison()) [[unlikely]] {
+      for (int32_t member : region.members) stream_.succeed(window.commands[member]);
+    }
     ++run;
     if (region.commands > 1) fused += region.commands;
   }
@@ -99,6 +182,7 @@ void RegionRunner::prepare_bound(std::span<const int32_t> commands, KernelStore:
   region.command = commands[0];
   region.commands = static_cast<int32_t>(commands.size());
   region.threads = threads;
+  region.members.assign(commands.begin(), commands.end());
   region.inputs = emitter_.input_count();
   region.sizes.assign(emitter_.sizes().begin(), emitter_.sizes().end());
   region.strides.assign(emitter_.strides().begin(), emitter_.strides().end());
@@ -136,7 +220,7 @@ void RegionRunner::run_region(const Plan& plan, const Region& region) {
   run_fused(plan, region);
 }
 
-void RegionRunner::run_fused(const Plan& plan, const Region& region) {
+int RegionRunner::bind_fused(const Plan& plan, const Region& region) {
   commands_.clear();
   sources_.clear();
   local_index_.resize(plan.commands.size());
@@ -155,12 +239,19 @@ void RegionRunner::run_fused(const Plan& plan, const Region& region) {
     commands_.push_back({&planned, begin, nullptr});
     threads = std::max(threads, static_cast<int>(planned.command->threads));
   }
+  emitter_.bind(commands_, refined_space(region), region.reduction, false);
+  return threads;
+}
+
+void RegionRunner::run_fused(const Plan& plan, const Region& region) {
   const Command& last = *plan.commands[region.commands.back()].command;
   try {
-    emitter_.bind(commands_, refined_space(region), region.reduction, false);
+    const int threads = bind_fused(plan, region);
     KernelStore::Entry& entry = find_entry();
     if (!settings().interpret && !settings().synchronous_compile && KernelStore::instance().load(entry) == nullptr) {
-      KernelStore::instance().request(entry, [&] { return emitter_.build_spec(commands_); });
+      const bool requested = KernelStore::instance().request(entry, [&] { return emitter_.build_spec(commands_); });
+      ProfileCounters& profile = profile_counters();
+      (requested ? profile.awaiting_compile : profile.seen_once) += region.commands.size();
       run_unfused(plan, region);
       return;
     }
@@ -190,21 +281,33 @@ void RegionRunner::execute(std::span<const RegionCommand> commands, KernelStore:
   }
   const codegen::Executable* executable = KernelStore::ready(entry);
   if (executable == nullptr) executable = &KernelStore::instance().compile(entry, build);
+  if (profiling()) [[unlikely]] {
+    KernelWork work;
+    for (const RegionCommand& entry : commands) work.add_command(*entry.planned->command);
+    std::vector<RegionEmitter::Reference> references;
+    emitter_.append_references(references);
+    for (const RegionEmitter::Reference& reference : references)
+      work.add_operand(commands[reference.command].planned->command->operands[reference.operand]);
+    work.run(executable, false, [&] { executable->run(emitter_.arguments(threads)); });
+    return;
+  }
   executable->run(emitter_.arguments(threads));
 }
 
+void RegionRunner::bind_single(const RegionCommand& command) {
+  const CanonicalCommand& canonical = command.planned->canonical;
+  check_internal(command.planned->command->input_count <= std::size(kNoSources), "{}: more than {} inputs",
+                 command.planned->command->name(), std::size(kNoSources));
+  Space space = canonical.space;
+  if (canonical.extended) --space.rank;  // a row command by itself visits each row once
+  emitter_.bind({&command, 1}, space, canonical.reduction, true);
+}
+
 void RegionRunner::run_single(const PlannedCommand& planned, char* const* data, int32_t index) {
-  static constexpr Source kMemory{};
-  Source none[64];
-  std::fill(none, none + std::min<size_t>(64, planned.command->input_count), kMemory);
-  check_internal(planned.command->input_count <= 64, "{}: more than 64 inputs", planned.command->name());
-  RegionCommand single{&planned, none, data};
-  std::span<const RegionCommand> commands(&single, 1);
-  Space space = planned.canonical.space;
-  if (planned.canonical.extended) --space.rank;  // a row command by itself visits each row once
-  emitter_.bind(commands, space, planned.canonical.reduction, true);
+  RegionCommand single{&planned, kNoSources, data};
+  bind_single(single);
   KernelStore::Entry& entry = find_entry();
-  execute(commands, entry, planned.command->threads);
+  execute({&single, 1}, entry, planned.command->threads);
   prepare_bound({&index, 1}, entry, planned.command->threads);
   counters().regions_run += 1;
 }
@@ -268,10 +371,31 @@ void RegionRunner::run_kernel(const Command& command) {
   };
   fill(command.outputs(), output_views_);
   fill(command.inputs(), input_views_);
-  command.kernel->run({output_views_, input_views_, std::span(command.attributes, command.attribute_count),
-                       std::span(command.scalars, command.scalar_count), command.threads});
+  const kernels::Call call{output_views_, input_views_, std::span(command.attributes, command.attribute_count),
+                           std::span(command.scalars, command.scalar_count), command.threads};
+  if (profiling()) [[unlikely]] {
+    profile_whole(command, command.kernel, [&] { command.kernel->run(call); });
+  } else {
+    command.kernel->run(call);
+  }
 }
 
-void RegionRunner::run_callback(const Command& command) { window_->callbacks[command.callback](); }
+void RegionRunner::run_callback(const Command& command) {
+  const std::function<void()>& body = window_->callbacks[command.callback];
+  if (profiling()) [[unlikely]] {
+    // Functions of one name are one row.
+    profile_whole(command, command.label != nullptr ? command.label : "callback", body);
+  } else {
+    body();
+  }
+}
+
+void RegionRunner::profile_whole(const Command& command, const void* key, const std::function<void()>& body) {
+  KernelWork work;
+  work.add_command(command);
+  for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count))
+    work.add_operand(operand);
+  work.run(key, true, body);
+}
 
 }  // namespace neuron::eager

@@ -17,11 +17,21 @@ class RegionRunner {
  public:
   explicit RegionRunner(Stream& stream) : stream_(stream) {}
   void run(Window& window);
+  // A captured graph: plans a window and compiles its kernels without running it, and runs it from there.
+  std::unique_ptr<PreparedWindow> prepare(Window& window, bool fusing);
+  void run_prepared(const PreparedWindow& prepared, Window& window) {
+    window_ = &window;
+    replay(prepared, window);
+  }
 
  private:
   void replay(const PreparedWindow& prepared, const Window& window);
   bool skip_poisoned(const PreparedRegion& region, const Window& window);
   void run_region(const Plan& plan, const Region& region);
+  void prepare_region(const Plan& plan, const Region& region);
+  // Binds the emitter to a region of several commands; returns the bound on its threads.
+  int bind_fused(const Plan& plan, const Region& region);
+  void bind_single(const RegionCommand& command);
   // Adds the region that the emitter has bound to the window being prepared.
   void prepare_bound(std::span<const int32_t> commands, KernelStore::Entry& entry, int threads);
   void run_fused(const Plan& plan, const Region& region);
@@ -29,6 +39,8 @@ class RegionRunner {
   void run_unfused(const Plan& plan, const Region& region);
   void run_kernel(const Command& command);
   void run_callback(const Command& command);
+  void profile_whole(const Command& command, const void* key, const std::function<void()>& body);
+  void count_not_fused();
   void execute(std::span<const RegionCommand> commands, KernelStore::Entry& entry, int threads);
   KernelStore::Entry& find_entry();
   // Calls body; a failure becomes the stream's late error and poisons the command's outputs.

@@ -4,6 +4,8 @@
 #include <deque>
 
 #include "neuron/base/hash.h"
+#include "neuron/eager/command_graph.h"
+#include "neuron/eager/graph_body.h"
 #include "neuron/eager/memory_hooks.h"
 #include "neuron/eager/region_runner.h"
 #include "neuron/eager/settings.h"
@@ -95,16 +97,22 @@ bool ends_window(const Window& window, size_t limit) {
   if (count < kShortest) return false;
   if (count >= limit) return true;
   const Command& last = window.commands.back();
+  if (last.output_count == 0) return false;
   uint64_t hash = hash_combine(last.input_count, last.op ? last.op->id : 0x9e37);
   const Operand& output = last.operands[0];
   for (int d = 0; d < output.rank; ++d) hash = hash_combine(hash, static_cast<uint64_t>(output.sizes[d]));
-  return last.output_count > 0 && (hash >> 17) % kOneIn == 0;
+  return (hash >> 17) % kOneIn == 0;
 }
 
 }  // namespace
 
 uint64_t Stream::recorded() {
   counters().commands.fetch_add(1, std::memory_order_relaxed);
+  if (capturing() != nullptr) [[unlikely]] {
+    if (ends_window(*window_, settings().window_limit.load(std::memory_order_relaxed)))
+      hand_over(FlushReason::WindowFull);
+    return 0;
+  }
   pending_commands_.store(static_cast<uint32_t>(window_->commands.size()), std::memory_order_relaxed);
   switch (settings().mode.load(std::memory_order_relaxed)) {
     case Mode::Adaptive:
@@ -120,7 +128,17 @@ uint64_t Stream::recorded() {
   return 0;
 }
 
+std::unique_ptr<Window> Stream::take_window() {
+  std::unique_ptr<Window> window = std::move(window_);
+  window_ = std::make_unique<Window>();
+  return window;
+}
+
 uint64_t Stream::hand_over(FlushReason reason, bool caller_waits) {
+  if (CommandGraph* graph = capturing()) [[unlikely]] {
+    graph->keep_window(window_, reason);
+    return queue_.submitted();
+  }
   if (!window_->commands.empty()) {
     counters().flushes[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
     auto full = std::move(window_);
@@ -150,6 +168,30 @@ void Stream::execute(Window& window) noexcept {
   runner_->run(window);
 }
 
+void Stream::execute(GraphBody& graph, std::span<const RandomState> states) noexcept {
+  if (!runtime::driver().computes()) return;
+  std::lock_guard lock(graph.running);
+  runtime::DeviceAccess access;
+  graph.fill_random(states);
+  for (size_t i = 0; i < graph.windows.size(); ++i) {
+    if (graph.prepared.empty()) {
+      runner_->run(*graph.windows[i]);  // the interpreter keeps no plans
+    } else {
+      runner_->run_prepared(*graph.prepared[i], *graph.windows[i]);
+    }
+  }
+}
+
+void Stream::prepare(GraphBody& graph) {
+  // Graphs of one pool share the planner of its stream.
+  static std::mutex one_at_a_time;
+  std::lock_guard lock(one_at_a_time);
+  const bool fusing = settings().fusion && settings().mode == Mode::Adaptive;
+  std::vector<std::unique_ptr<PreparedWindow>> prepared;
+  for (auto& window : graph.windows) prepared.push_back(runner_->prepare(*window, fusing));
+  graph.prepared = std::move(prepared);
+}
+
 void Stream::fail(const Command& command, ErrorKind kind, const std::string& message) {
   std::string shapes;
   for (const Operand& operand : command.inputs()) {
@@ -159,8 +201,8 @@ void Stream::fail(const Command& command, ErrorKind kind, const std::string& mes
     shapes += fmt::format("{}{}[{}]", shapes.empty() ? "" : ", ", dtype_name(operand.dtype), sizes);
   }
   std::string location = command.location == nullptr ? "" : fmt::format(", recorded at {}", command.location);
-  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}){})", message, command.sequence,
-                                    command.name(), shapes, location)};
+  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}){})", message,
+                                    command.sequence & ~kCapturedSequence, command.name(), shapes, location)};
   poison_outputs(command, command.sequence);
   std::lock_guard lock(error_mutex_);
   poison_.emplace(command.sequence, error);

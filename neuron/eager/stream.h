@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,7 +15,14 @@
 
 namespace neuron::eager {
 
+class CommandGraph;
 class RegionRunner;
+struct GraphBody;
+struct RandomState;
+
+// Sequence numbers of captured commands begin here: they are not those of the stream that replays them. What messages
+// show is what is left without this bit.
+inline constexpr uint64_t kCapturedSequence = uint64_t{1} << 39;
 
 // A failure found while executing, kept until a synchronising call raises it.
 struct LateError {
@@ -45,8 +53,27 @@ class Stream {
   uint64_t hand_over(FlushReason reason, bool caller_waits = false);
 
   bool has_pending() const {
-    return pending_commands_.load(std::memory_order_relaxed) != 0 || queue_.completed() != queue_.submitted();
+    return pending_commands_.load(std::memory_order_relaxed) != 0 || queue_.completed() != queue_.submitted() ||
+           capturing() != nullptr;
   }
+
+  // Capture into graphs (command_graph.h). The stream of the program is redirected to the private stream of a graph,
+  // which keeps what is recorded instead of handing it over.
+  Stream* redirection() const { return redirection_.load(std::memory_order_acquire); }
+  void redirect(Stream* target) { redirection_.store(target, std::memory_order_release); }
+  CommandGraph* capturing() const { return capture_.load(std::memory_order_acquire); }
+  void capture_into(CommandGraph* graph) { capture_.store(graph, std::memory_order_release); }  // hold mutex()
+  std::unique_ptr<Window> take_window();                                                        // hold mutex()
+  // A private stream: nothing runs on it, and its memory is in use as long as a graph may be replayed.
+  void serve_graphs() {
+    sequence_ = kCapturedSequence;
+    serves_graphs_.store(true, std::memory_order_release);
+  }
+  bool serves_graphs() const { return serves_graphs_.load(std::memory_order_acquire); }
+  void set_graph_memory_in_use(bool on) { graph_memory_in_use_.store(on, std::memory_order_release); }
+  bool graph_memory_in_use() const { return graph_memory_in_use_.load(std::memory_order_acquire); }
+  // Plans a graph and compiles its kernels, on the calling thread.
+  void prepare(GraphBody& graph);
 
   // The queue sequence after which everything recorded so far has run, once it is handed over. Takes no lock.
   uint64_t position() const {
@@ -57,6 +84,7 @@ class Stream {
 
   // Executor side, one window at a time.
   void execute(Window& window) noexcept;
+  void execute(GraphBody& graph, std::span<const RandomState> states) noexcept;
   void recycle(std::unique_ptr<Window> window);
   void fail(const Command& command, ErrorKind kind, const std::string& message);
   bool poisoned(const Command& command) const;
@@ -84,6 +112,9 @@ class Stream {
   std::vector<std::unique_ptr<Window>> spare_windows_;
   uint64_t sequence_ = 0;
   std::atomic<uint32_t> pending_commands_{0};
+  std::atomic<Stream*> redirection_{nullptr};
+  std::atomic<CommandGraph*> capture_{nullptr};
+  std::atomic<bool> serves_graphs_{false}, graph_memory_in_use_{false};
 
   std::mutex error_mutex_;
   std::unique_ptr<LateError> pending_error_;

@@ -280,6 +280,7 @@ Block* CoreAllocator::new_block(Segment* segment, char* address, size_t size) {
 }
 
 void CoreAllocator::retire_block(Block* block) {
+  block->generation.store(0, std::memory_order_relaxed);  // of no allocation: a captured graph must not use it
   links(block).state = BlockState::Spare;
   spare_blocks_.push_back(block);
 }

@@ -32,6 +32,13 @@ from torch_neuronx.neuron.device import (
     set_device,
     synchronize,
 )
+from torch_neuronx.neuron.graphs import (
+    NeuronGraph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
+)
 from torch_neuronx.neuron.memory import (
     empty_cache,
     get_memory_info,
@@ -68,11 +75,13 @@ from torch_neuronx.neuron.random import (
     set_rng_state_all,
 )
 from torch_neuronx.neuron.reports import (
+    EagerReport,
     clear_op_tracking,
     eager_report,
     fallback_report,
     get_executed_ops,
     get_fallback_ops,
+    kernel_times,
     reset_eager_report,
 )
 from torch_neuronx.neuron.streams import (
@@ -87,8 +96,10 @@ from torch_neuronx.neuron.streams import (
 )
 
 __all__ = [
+    "EagerReport",
     "Event",
     "NeuronDeviceProperties",
+    "NeuronGraph",
     "Stream",
     "StreamContext",
     "amp",
@@ -113,13 +124,18 @@ __all__ = [
     "get_memory_info",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
+    "graph_pool_handle",
     "init",
     "initial_seed",
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "is_neuron_runtime_initialized",
+    "kernel_times",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

@@ -9,6 +9,7 @@
 #include <ATen/ops/resolve_conj_ops.h>
 #include <ATen/ops/resolve_neg_ops.h>
 
+#include "neuron/eager/command_graph.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/tensor_argument.h"
@@ -141,12 +142,13 @@ void host_to_device(const at::Tensor& target, at::Tensor source, bool non_blocki
   // large one (fresh pages cost more than the wait) is read before this returns.
   const bool number = source.dim() == 0 && converts(source.scalar_type());
   const bool held = number || (non_blocking && pinned(source));
-  const bool wait = !held && source.nbytes() > kLargestStagedCopy;
+  eager::Stream& stream = torch_neuronx::current_stream(target.device());
+  const bool captured = eager::capturing_graph(stream) != nullptr;  // each replay reads the source again
+  const bool wait = !held && source.nbytes() > kLargestStagedCopy && !captured;
   if (!held && !wait) {
     source =
         at::_ops::_to_copy::call(source, std::nullopt, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
   }
-  eager::Stream& stream = torch_neuronx::current_stream(target.device());
   record_with_bits(target, source, stream);
   if (wait) eager::synchronize(stream, eager::FlushReason::Synchronize);
 }

@@ -15,6 +15,7 @@ void bind_random(nanobind::module_& module);
 void bind_events(nanobind::module_& module);
 void bind_eager(nanobind::module_& module);
 void bind_operators(nanobind::module_& module);
+void bind_profile(nanobind::module_& module);
 void bind_options(nanobind::module_& module);
 void bind_source_lines(nanobind::module_& module);
 

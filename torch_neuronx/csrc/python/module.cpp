@@ -12,6 +12,7 @@ NB_MODULE(_C, module) {
   torch_neuronx::bind_events(module);
   torch_neuronx::bind_eager(module);
   torch_neuronx::bind_operators(module);
+  torch_neuronx::bind_profile(module);
   neuron::aten::register_operators();
   torch_neuronx::bind_options(module);
   torch_neuronx::bind_source_lines(module);

@@ -146,6 +146,8 @@ void export_storage(c10::StorageImpl* storage) {
   if (block == nullptr || !device_used()) return;
   translate_errors([&] {
     eager::Stream& current = current_stream(c10::Device(kDeviceType, static_cast<c10::DeviceIndex>(block->core)));
+    // An address may be taken during a capture; what lies there is written by the replays.
+    if (eager::capturing_graph(current) != nullptr) return eager::export_block(block);
     // Work on the block may be pending on the thread's stream and on the one it was allocated for.
     if (block->stream != eager::stream_id(current)) {
       eager::synchronize(eager::stream_by_id(block->stream), eager::FlushReason::RawPointer);

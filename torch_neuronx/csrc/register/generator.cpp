@@ -10,6 +10,7 @@
 
 #include "torch_neuronx/csrc/register/device.h"
 #include "torch_neuronx/csrc/register/storage.h"
+#include "torch_neuronx/csrc/register/stream.h"
 
 namespace torch_neuronx {
 namespace {
@@ -100,9 +101,15 @@ PhiloxReservation reserve_philox(std::optional<at::Generator> generator, const a
   TORCH_CHECK(source.device().index() == index, "Expected a generator of device neuron:", static_cast<int>(index),
               " but found one of ", source.device());
   auto* implementation = static_cast<NeuronGeneratorImpl*>(source.unsafeGetGeneratorImpl());
+  const uint64_t counters = (static_cast<uint64_t>(elements) + kWordsPerCounter - 1) / kWordsPerCounter;
+  // In a graph: the numbers come from the generator at each replay.
+  if (auto* graph = neuron::eager::capturing_graph(current_stream(c10::Device(kDeviceType, index)))) [[unlikely]] {
+    const auto state =
+        graph->reserve_random(implementation, std::make_shared<at::Generator>(source), counters * kWordsPerCounter);
+    return {state.seed, state.offset};
+  }
   const std::lock_guard lock(implementation->mutex_);
   const PhiloxReservation reserved{implementation->current_seed(), implementation->get_offset()};
-  const uint64_t counters = (static_cast<uint64_t>(elements) + kWordsPerCounter - 1) / kWordsPerCounter;
   implementation->set_offset(reserved.offset + counters * kWordsPerCounter);
   return reserved;
 }

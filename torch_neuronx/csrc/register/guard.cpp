@@ -58,7 +58,7 @@ struct NeuronGuardImpl final : c10::impl::DeviceGuardImplInterface {
     return pooled_c10_stream(resolve_index(device), high_priority ? -1 : 0);
   }
   c10::Stream exchangeStream(c10::Stream stream) const override { return exchange_stream(stream); }
-  void* getStreamNativeHandle(const c10::Stream stream) const override { return &stream_of(stream); }
+  void* getStreamNativeHandle(const c10::Stream stream) const override { return &uncaptured_stream_of(stream); }
 
   bool queryStream(const c10::Stream& stream) const override {
     return !device_used() || translate_errors([&] { return eager::query(stream_of(stream)); });
@@ -71,7 +71,9 @@ struct NeuronGuardImpl final : c10::impl::DeviceGuardImplInterface {
     use_device();
     translate_errors([&] { eager::synchronize_core(index, eager::FlushReason::Synchronize); });
   }
-  bool isStreamCapturing(const c10::Stream&) const override { return false; }
+  bool isStreamCapturing(const c10::Stream& stream) const override {
+    return device_used() && eager::capturing_graph(uncaptured_stream_of(stream)) != nullptr;
+  }
 
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
               const c10::EventFlag flag) const override {

@@ -45,10 +45,12 @@ Current& current(c10::DeviceIndex index) {
 eager::Stream& current_stream(c10::Device device) {
   use_device();
   observe_deterministic_mode();
-  return *current(device.has_index() ? device.index() : current_device()).stream;
+  return eager::recording_stream(*current(device.has_index() ? device.index() : current_device()).stream);
 }
 
-eager::Stream& stream_of(const c10::Stream& stream) {
+eager::Stream& stream_of(const c10::Stream& stream) { return eager::recording_stream(uncaptured_stream_of(stream)); }
+
+eager::Stream& uncaptured_stream_of(const c10::Stream& stream) {
   TORCH_CHECK(stream.device_type() == kDeviceType, "expected a stream of a neuron device, got ", stream);
   use_device();
   check_device_index(stream.device_index());
@@ -85,7 +87,7 @@ c10::Stream exchange_stream(const c10::Stream& stream) {
   const c10::DeviceIndex index = stream.device_index();
   const c10::Stream previous = current_c10_stream(index);
   if (previous.id() == stream.id()) return previous;
-  eager::Stream& next = stream_of(stream);
+  eager::Stream& next = uncaptured_stream_of(stream);
   Current& slot = current(index);
   translate_errors([&] { eager::flush(*slot.stream, eager::FlushReason::Explicit); });
   slot = {&next, stream.id()};

@@ -4,12 +4,15 @@
 
 #include <c10/core/Stream.h>
 
+#include "neuron/eager/command_graph.h"
 #include "neuron/eager/recorder.h"
 
 namespace torch_neuronx {
 
-// The core's stream behind a c10 stream. Marks the device as used.
+// The core's stream behind a c10 stream: while a graph captures it, the graph's. Marks the device as used.
 neuron::eager::Stream& stream_of(const c10::Stream& stream);
+// The stream itself, captured or not.
+neuron::eager::Stream& uncaptured_stream_of(const c10::Stream& stream);
 
 c10::Stream current_c10_stream(c10::DeviceIndex index);
 c10::Stream default_c10_stream(c10::DeviceIndex index);
