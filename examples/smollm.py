@@ -3,6 +3,7 @@ float32 safetensors, kept in the user's cache directory and read by an unmodifie
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import importlib.util
 import os
@@ -77,7 +78,12 @@ def model_directory() -> Path:
 
 def load(device: str, dtype: torch.dtype) -> transformers.PreTrainedModel:
     model = transformers.AutoModelForCausalLM.from_pretrained(model_directory(), dtype=dtype)
-    return model.to(device).eval()
+    model = model.to(device).eval()
+    # The imported libraries are half a million objects, which Python's collector would walk again and again while an
+    # answer is written: a fifth of the time.
+    gc.collect()
+    gc.freeze()
+    return model
 
 
 def load_tokenizer() -> transformers.PreTrainedTokenizerBase:
