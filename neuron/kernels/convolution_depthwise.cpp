@@ -85,7 +85,6 @@ void run_windows(const ConvolutionProblem& p, const ConvolutionRoutines& routine
         }
         for (int64_t y = 0; y < pass.count[1]; ++y) {
           float* from = sums + y * line;
-          routines.add_bias(from, 1, bias, width, from);
           int64_t at = ((pass.result_start[0] + z * pass.result_step[0]) * windows.result[1] + pass.result_start[1] +
                         y * pass.result_step[1]) *
                            windows.result[2] +
@@ -93,6 +92,11 @@ void run_windows(const ConvolutionProblem& p, const ConvolutionRoutines& routine
           auto size = static_cast<int64_t>(dtype_size(p.dtype()));
           char* to = target + at * size;
           int64_t step = pass.result_step[2];
+          if (p.dtype() == DType::Float32 && step == 1) {
+            routines.add_bias(from, 1, bias, width, reinterpret_cast<float*>(to));
+            continue;
+          }
+          routines.add_bias(from, 1, bias, width, from);
           if (step == 1) {
             gemm_microkernel_avx2.store(packed_source(p.dtype()), from, width, to);
           } else {

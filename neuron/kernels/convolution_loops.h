@@ -30,6 +30,38 @@ NEURON_TARGET void copy_runs(const float* source, const int64_t* offsets, int64_
   }
 }
 
+NEURON_TARGET void copy_run_pairs(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs,
+                                  int run_count, int width, float* panel) {
+  constexpr int kLanes = Vector::kLanes;
+  for (int64_t p = 0; p < depth; p += 2, panel += width) {
+    bool odd = p + 1 == depth;
+    for (int r = 0; r < run_count; ++r) {
+      const float* low = source + offsets[p] + runs[r].offset;
+      const float* high = odd ? low : source + offsets[p + 1] + runs[r].offset;
+      float* to = panel + runs[r].lane;
+      for (int64_t left = runs[r].length; left > 0; left -= kLanes, low += kLanes, high += kLanes, to += kLanes) {
+        Vector::Register x = left >= kLanes ? Vector::load(low) : Vector::load_first(low, left);
+        Vector::Register y = Vector::zero();
+        if (!odd) y = left >= kLanes ? Vector::load(high) : Vector::load_first(high, left);
+        Vector::store(to, Vector::pair(x, y));
+      }
+    }
+  }
+}
+
+NEURON_TARGET void copy_line(const float* source, int64_t before, int64_t count, int64_t total, float* target) {
+  constexpr int kLanes = Vector::kLanes;
+  int64_t x = 0;
+  for (; x < before; x += kLanes) Vector::store(target + x, Vector::zero());
+  x = before;
+  for (; x + kLanes <= before + count; x += kLanes) Vector::store(target + x, Vector::load(source + x - before));
+  if (x < before + count) {  // the lanes behind are zero
+    Vector::store(target + x, Vector::load_first(source + x - before, before + count - x));
+    x += kLanes;
+  }
+  for (; x < total; x += kLanes) Vector::store(target + x, Vector::zero());
+}
+
 template <int kRegisters>
 NEURON_INLINE void accumulate_block(const float* source, const int64_t* offsets, const float* weights, int64_t depth,
                                     float* target) {

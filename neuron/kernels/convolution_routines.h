@@ -18,6 +18,15 @@ struct ConvolutionRoutines {
   void (*copy_runs)(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs, int run_count,
                     int width, float* panel);
 
+  // The same for words that are pairs of bfloat16 from rows p and p + 1; behind an odd depth stands zero. The source
+  // holds float32 with values of bfloat16.
+  void (*copy_run_pairs)(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs, int run_count,
+                         int width, float* panel);
+
+  // A line of a plane: `before` zeros, `count` elements, zeros up to `total`. Up to 15 floats behind it are
+  // overwritten.
+  void (*copy_line)(const float* source, int64_t before, int64_t count, int64_t total, float* target);
+
   // target[x] = sum over p < depth, in order, of weights[p] * source[offsets[p] + x], one chain of fused multiply-adds.
   // Up to 127 floats behind the source's and the target's `length` are read and overwritten.
   void (*accumulate)(const float* source, const int64_t* offsets, const float* weights, int64_t depth, int64_t length,

@@ -6,7 +6,7 @@
 
 namespace neuron::kernels {
 
-const ConvolutionRoutines convolution_routines_avx2 = {"avx2",          copy_runs, accumulate,
-                                                       accumulate_grid, add_bias,  correlate};
+const ConvolutionRoutines convolution_routines_avx2 = {"avx2",     copy_runs,       copy_run_pairs, copy_line,
+                                                       accumulate, accumulate_grid, add_bias,       correlate};
 
 }  // namespace neuron::kernels

@@ -113,7 +113,6 @@ class WindowConvolution {
 
   void run_pass(const WindowPass& pass, int64_t first_image, int64_t images) {
     std::vector<int64_t> offsets = windows_.offsets(pass);
-    if (p_.pass == ConvolutionPass::Input) arrange_weight(pass);
     int64_t positions = images * pass.positions();
     // Positions are the columns of the product; where they would leave much of the register tiles empty, channels are.
     auto use = [&](int64_t extent) {
@@ -127,6 +126,9 @@ class WindowConvolution {
     int64_t length = (columns + tasks - 1) / tasks;
     length = (length + kernel_.columns - 1) / kernel_.columns * kernel_.columns;
     tasks = (columns + length - 1) / length;
+    // Few tasks arrange the weight piece by piece, where it stays in the cache; many share it.
+    arranged_ = nullptr;
+    if (p_.pass == ConvolutionPass::Input && tasks > 2 * p_.threads) arrange_weight(pass);
     parallel_for(p_.threads, s_.groups * tasks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / tasks, first = task % tasks * length, last = std::min(columns, first + length);
@@ -154,10 +156,24 @@ class WindowConvolution {
                                   runs[used++] = {position - begin - first, distance, length};
                                 }
                               });
-      routines_.copy_runs(planes, offsets.data() + l, depth, runs, used, width, panel);
+      copy(planes, offsets.data() + l, depth, runs, used, width, panel);
     };
+    int64_t arranged_depth = -1;
     auto pack_weights = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width, float* panel) {
-      pack_weight_panel(pass, group, l, depth, channel + first, count, width, panel);
+      const float* arranged = nullptr;  // row l of the group
+      if (p_.pass == ConvolutionPass::Input) {
+        auto taps = static_cast<int64_t>(pass.taps.size()), row = s_.group_channels();
+        int64_t filter = l / taps, filters = (l + depth + taps - 1) / taps - filter;
+        if (arranged_ != nullptr) {
+          arranged = arranged_ + (group * s_.group_filters() * taps + l) * row;
+        } else {
+          float* piece = buffers.weight.get<float>(filters * taps * row);
+          if (arranged_depth != l) arrange_filters(pass, group * s_.group_filters() + filter, filters, piece);
+          arranged_depth = l;
+          arranged = piece + (l - filter * taps) * row;
+        }
+      }
+      pack_weight_panel(arranged, group, l, depth, channel + first, count, width, panel);
     };
     int64_t position_count = end - begin, channel_count = channel_end - channel;
     int64_t rows = turned ? position_count : channel_count, columns = turned ? channel_count : position_count;
@@ -190,7 +206,7 @@ class WindowConvolution {
   }
 
   // Channels of the result are lanes, (channel of the source, tap) is the depth.
-  void pack_weight_panel(const WindowPass& pass, int64_t group, int64_t l, int64_t depth, int64_t first, int64_t count,
+  void pack_weight_panel(const float* arranged, int64_t group, int64_t l, int64_t depth, int64_t first, int64_t count,
                          int width, float* panel) const {
     int64_t kernel_size = s_.kernel_size();
     if (p_.pass == ConvolutionPass::Forward) {
@@ -199,35 +215,52 @@ class WindowConvolution {
                    width, panel);
       return;
     }
-    auto taps = static_cast<int64_t>(pass.taps.size());
-    const float* row = arranged_ + ((group * s_.group_filters() * taps) + l) * s_.group_channels() + first;
-    kernel_.pack(PackedSource::Float32, row, 1, s_.group_channels(), count, depth, width, panel);
+    int64_t channels = s_.group_channels();
+    const float* row = arranged + first;
+    if (kernel_.group == 1) {
+      kernel_.pack(PackedSource::Float32, row, 1, channels, count, depth, width, panel);
+      return;
+    }
+    for (int64_t p = 0; p < depth; p += 2, row += 2 * channels, panel += width) {
+      int64_t offsets[] = {0, channels};
+      CopyRun whole{0, 0, count};
+      routines_.copy_run_pairs(row, offsets, std::min<int64_t>(2, depth - p), &whole, 1, width, panel);
+    }
   }
 
   // The weight as [filter][tap of the pass][channel], for gradients of the input.
   void arrange_weight(const WindowPass& pass) {
-    int64_t kernel_size = s_.kernel_size(), channels = s_.group_channels();
-    auto taps = static_cast<int64_t>(pass.taps.size());
-    float* arranged = buffers.weight.get<float>(s_.filters * taps * channels);
-    int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, channels * kernel_size));
-    parallel_for(p_.threads, s_.filters, grain, [&](int64_t begin, int64_t end) {
-      float* turned = buffers.filter.get<float>(channels * kernel_size);
-      for (int64_t f = begin; f < end; ++f) {
-        kernel_.pack(type_, element(p_.weight, f * channels * kernel_size), kernel_size, 1, channels, kernel_size,
-                     static_cast<int>(channels), turned);
-        for (int64_t t = 0; t < taps; ++t) {
-          std::memcpy(arranged + (f * taps + t) * channels, turned + pass.weights[t] * channels,
-                      static_cast<size_t>(channels) * sizeof(float));
-        }
-      }
-    });
+    int64_t row = static_cast<int64_t>(pass.taps.size()) * s_.group_channels();
+    float* arranged = buffers.weight.get<float>(s_.filters * row);
+    parallel_for(
+        p_.threads, s_.filters, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
+        [&](int64_t begin, int64_t end) { arrange_filters(pass, begin, end - begin, arranged + begin * row); });
     arranged_ = arranged;
+  }
+
+  void arrange_filters(const WindowPass& pass, int64_t first, int64_t count, float* target) const {
+    int64_t kernel_size = s_.kernel_size(), channels = s_.group_channels();
+    float* turned = buffers.filter.get<float>(channels * kernel_size);
+    for (int64_t f = first; f < first + count; ++f) {
+      widen_.pack(type_, element(p_.weight, f * channels * kernel_size), kernel_size, 1, channels, kernel_size,
+                  static_cast<int>(channels), turned);
+      for (int64_t position : pass.weights) {
+        std::memcpy(target, turned + position * channels, static_cast<size_t>(channels) * sizeof(float));
+        target += channels;
+      }
+    }
+  }
+
+  void copy(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs, int run_count, int width,
+            float* panel) const {
+    (kernel_.group == 1 ? routines_.copy_runs : routines_.copy_run_pairs)(source, offsets, depth, runs, run_count,
+                                                                          width, panel);
   }
 
   float bias_of(int64_t channel) const {
     if (p_.bias.data == nullptr) return -0.0f;  // which changes no sum
     float value;
-    kernel_.pack(packed_source(p_.bias.dtype), element(p_.bias, channel), 1, 0, 1, 1, 1, &value);
+    widen_.pack(packed_source(p_.bias.dtype), element(p_.bias, channel), 1, 0, 1, 1, 1, &value);
     return value;
   }
 
@@ -263,6 +296,7 @@ class WindowConvolution {
   const ConvolutionProblem& p_;
   const ConvolutionShape& s_;
   const GemmMicrokernel& kernel_;
+  const GemmMicrokernel& widen_ = *detected_gemm_microkernel();  // packs to float32
   const ConvolutionRoutines& routines_;
   Windows windows_;
   const TensorView& source_;
@@ -294,7 +328,7 @@ class WeightGradient {
     int64_t image_size = extent_[0] * extent_[1] * extent_[2] * s_.channels;
     int64_t images = std::max<int64_t>(1, kSourceElements / std::max<int64_t>(1, image_size));
     images = std::min(images, s_.batch);
-    float* source = buffers.source.get<float>(images * image_size + kConvolutionSlack);
+    float* source = buffers.source.get<float>(images * image_size + reach() + kConvolutionSlack);
     int64_t columns = runs_ * padded_run_, rows = s_.group_filters();
     float* totals = buffers.totals.get<float>(s_.groups * rows * columns);
     std::vector<int64_t> positions;
@@ -302,7 +336,12 @@ class WeightGradient {
       int64_t count = std::min(images, s_.batch - image);
       fill(image, count, image_size, source);
       positions.clear();
-      for (int64_t i = 0; i < count; ++i) append_positions(i * image_size, positions);
+      // Pairs of positions are pairs within an image: behind an odd number stands a position of zeros.
+      std::fill(source + count * image_size, source + count * image_size + reach(), 0.0f);
+      for (int64_t i = 0; i < count; ++i) {
+        append_positions(i * image_size, positions);
+        if (padded_size() != s_.output_size()) positions.push_back(count * image_size);
+      }
       int64_t tasks = std::max<int64_t>((columns + kColumns - 1) / kColumns, (p_.threads + s_.groups - 1) / s_.groups);
       int64_t length = (columns + tasks - 1) / tasks;
       length = (length + kernel_.columns - 1) / kernel_.columns * kernel_.columns;
@@ -332,8 +371,8 @@ class WeightGradient {
         std::fill(target, target + from * s_.channels, 0.0f);
         if (to > from) {
           int64_t start = ((first_image + image) * s_.channels * s_.input[0] + z) * s_.input[1] + y;
-          kernel_.pack(type_, element(p_.input, start * s_.input[2] + from - s_.padding[2]), s_.input_size(), 1,
-                       s_.channels, to - from, static_cast<int>(s_.channels), target + from * s_.channels);
+          widen_.pack(type_, element(p_.input, start * s_.input[2] + from - s_.padding[2]), s_.input_size(), 1,
+                      s_.channels, to - from, static_cast<int>(s_.channels), target + from * s_.channels);
         }
         std::fill(target + to * s_.channels, target + line, 0.0f);
       }
@@ -354,25 +393,31 @@ class WeightGradient {
   void run_task(int64_t group, int64_t first_image, const float* source, const std::vector<int64_t>& positions,
                 int64_t first_column, int64_t last_column, float* sums, int64_t sums_stride) const {
     auto pack_filters = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width, float* panel) {
-      int64_t size = s_.output_size();
+      int64_t size = s_.output_size(), padded = padded_size();
       for (int64_t done = 0; done < depth;) {
-        int64_t image = (l + done) / size, position = (l + done) % size;
-        int64_t part = std::min(depth - done, size - position);
+        int64_t image = (l + done) / padded, position = (l + done) % padded;
+        int64_t part = std::min(depth - done, padded - position);
         int64_t filter = (first_image + image) * s_.filters + group * s_.group_filters() + first;
-        kernel_.pack(type_, element(p_.gradient, filter * size + position), size, 1, count, part, width,
-                     panel + done * width);
+        kernel_.pack(type_, element(p_.gradient, filter * size + position), size, 1, count,
+                     std::min(part, size - position), width, panel + done / kernel_.group * width);
         done += part;
       }
     };
     auto pack_patches = [&](int64_t l, int64_t depth, int64_t first, int64_t, int width, float* panel) {
       int64_t column = first_column + first, run = column / padded_run_, lane = column % padded_run_;
       CopyRun whole{0, distance(run) + group * s_.group_channels() + lane, width};
-      routines_.copy_runs(source, positions.data() + l, depth, &whole, 1, width, panel);
+      (kernel_.group == 1 ? routines_.copy_runs : routines_.copy_run_pairs)(source, positions.data() + l, depth, &whole,
+                                                                            1, width, panel);
     };
     multiply_panels(kernel_, buffers.panels, s_.group_filters(), last_column - first_column,
                     static_cast<int64_t>(positions.size()), pack_filters, pack_patches, sums, sums_stride,
                     first_image > 0);
   }
+
+  // Positions of an image in the sum.
+  int64_t padded_size() const { return (s_.output_size() + kernel_.group - 1) / kernel_.group * kernel_.group; }
+  // What packing reads from a position on.
+  int64_t reach() const { return distance(runs_ - 1) + s_.channels + padded_run_; }
 
   // Of a run's first kernel position in the input.
   int64_t distance(int64_t run) const {
@@ -389,8 +434,8 @@ class WeightGradient {
                    std::vector<float> values(static_cast<size_t>(row));
                    for (int64_t f = begin; f < end; ++f) {
                      if (run_ == padded_run_ || runs_ == 1) {
-                       kernel_.pack(PackedSource::Float32, totals + f * columns, channels, 1, size, channels,
-                                    static_cast<int>(size), values.data());
+                       widen_.pack(PackedSource::Float32, totals + f * columns, channels, 1, size, channels,
+                                   static_cast<int>(size), values.data());
                      }
                      for (int64_t position = 0; position < size && run_ != padded_run_ && runs_ != 1; ++position) {
                        const float* sums = totals + f * columns + position / positions_per_run_ * padded_run_ +
@@ -405,6 +450,7 @@ class WeightGradient {
   const ConvolutionProblem& p_;
   const ConvolutionShape& s_;
   const GemmMicrokernel& kernel_;
+  const GemmMicrokernel& widen_ = *detected_gemm_microkernel();  // packs to float32
   const ConvolutionRoutines& routines_;
   PackedSource type_;
   std::array<int64_t, 3> extent_{};
@@ -431,7 +477,9 @@ std::string refuse(const ConvolutionProblem& p) {
 }
 
 void run(const ConvolutionProblem& problem) {
-  run_convolution_tiles(problem, *detected_gemm_microkernel(), *detected_convolution_routines());
+  bool pairs = problem.dtype() == DType::BFloat16 && has_bfloat16_units();
+  run_convolution_tiles(problem, pairs ? gemm_microkernel_bfloat16 : *detected_gemm_microkernel(),
+                        *detected_convolution_routines());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "neuron/kernels/convolution_routines.h"
+
 namespace neuron::kernels {
 namespace {
 
@@ -43,6 +45,8 @@ bool SourcePlanes::is_operand() const {
 
 void SourcePlanes::fill(PackedSource type, const void* channel, float* target) const {
   int64_t size = type == PackedSource::Float32 ? 4 : 2;
+  const ConvolutionRoutines& routines = *detected_convolution_routines();
+  const float* end = target + this->channel();
   for (const std::array<int64_t, 3>& phase : phases) {
     // Elements of a line that lie inside the operand.
     int64_t shift = phase[2] - before[2];
@@ -54,6 +58,13 @@ void SourcePlanes::fill(PackedSource type, const void* channel, float* target) c
         int64_t z = a * step[0] + phase[0] - before[0], y = b * step[1] + phase[1] - before[1];
         bool outside = z < 0 || z >= operand[0] || y < 0 || y >= operand[1];
         int64_t from = outside ? extent[2] : first, to = outside ? extent[2] : last;
+        // What follows this line in the channel's planes is written later, but may not reach into another channel's.
+        bool room = end - target >= extent[2] + 15;
+        if (type == PackedSource::Float32 && step[2] == 1 && room) {
+          int64_t offset = outside ? 0 : (z * operand[1] + y) * operand[2] + from + shift;
+          routines.copy_line(static_cast<const float*>(channel) + offset, from, to - from, extent[2], target);
+          continue;
+        }
         std::fill(target, target + from, 0.0f);
         if (to > from) {
           int64_t offset = (z * operand[1] + y) * operand[2] + from * step[2] + shift;

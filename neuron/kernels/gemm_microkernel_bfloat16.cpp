@@ -108,9 +108,9 @@ void pack(PackedSource, const void* source, int64_t lane_stride, int64_t depth_s
   auto* words = reinterpret_cast<uint32_t*>(panel);
   if (lane_stride == 1) {
     pack_adjacent_lanes(values, depth_stride, count, depth, width, words);
-  } else if (depth_stride == 1 && lane_stride % 2 == 0) {
+  } else if (depth_stride == 1) {
     int64_t pairs = depth / 2;
-    pack_avx512(PackedSource::Float32, source, lane_stride / 2, 1, count, pairs, width, panel);
+    pack_pairs_avx512(values, lane_stride, count, pairs, width, panel);
     if (depth % 2 != 0) {
       pack_strided(values + 2 * pairs, lane_stride, 1, count, 1, width, words + pairs * width);
     }

@@ -9,4 +9,8 @@ namespace neuron::kernels {
 void pack_avx512(PackedSource type, const void* source, int64_t lane_stride, int64_t depth_stride, int64_t count,
                  int64_t depth, int width, float* panel);
 
+// Words that are pairs of neighbours along the depth: word p of lane l is at source + l * lane_stride + 2 * p.
+void pack_pairs_avx512(const uint16_t* source, int64_t lane_stride, int64_t count, int64_t words, int width,
+                       float* panel);
+
 }  // namespace neuron::kernels

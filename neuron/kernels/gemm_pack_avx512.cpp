@@ -21,11 +21,13 @@ __mmask16 first(int64_t count) { return static_cast<__mmask16>(count >= kLanes ?
 // Up to sixteen consecutive elements as float32; the others are zero and not read.
 struct LoadFloat32 {
   using Element = float;
+  static constexpr int kPerWord = 1;
   NEURON_AVX512_INLINE static __m512 all(const float* x) { return _mm512_loadu_ps(x); }
   NEURON_AVX512_INLINE static __m512 some(const float* x, __mmask16 mask) { return _mm512_maskz_loadu_ps(mask, x); }
 };
 struct LoadBFloat16 {
   using Element = uint16_t;
+  static constexpr int kPerWord = 1;
   NEURON_AVX512_INLINE static __m512 widen(__m256i bits) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
   }
@@ -38,12 +40,21 @@ struct LoadBFloat16 {
 };
 struct LoadFloat16 {
   using Element = uint16_t;
+  static constexpr int kPerWord = 1;
   NEURON_AVX512_INLINE static __m512 all(const uint16_t* x) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
   }
   NEURON_AVX512_INLINE static __m512 some(const uint16_t* x, __mmask16 mask) {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
   }
+};
+
+// Pairs of 16-bit elements, as they are.
+struct LoadPairs {
+  using Element = uint16_t;
+  static constexpr int kPerWord = 2;
+  NEURON_AVX512_INLINE static __m512 all(const uint16_t* x) { return _mm512_loadu_ps(x); }
+  NEURON_AVX512_INLINE static __m512 some(const uint16_t* x, __mmask16 mask) { return _mm512_maskz_loadu_ps(mask, x); }
 };
 
 NEURON_AVX512_INLINE __m512 low(__m512 x, __m512 y) {
@@ -94,12 +105,12 @@ NEURON_AVX512 void pack_adjacent_depth(const typename Load::Element* source, int
       int64_t positions = depth - p < kLanes ? depth - p : kLanes;
       if (valid >= kLanes && positions == kLanes) {
 #pragma GCC unroll 16
-        for (int i = 0; i < 16; ++i) rows[i] = Load::all(block + i * lane_stride + p);
+        for (int i = 0; i < 16; ++i) rows[i] = Load::all(block + i * lane_stride + p * Load::kPerWord);
       } else {
         __mmask16 mask = first(positions);
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) {
-          rows[i] = i < valid ? Load::some(block + i * lane_stride + p, mask) : _mm512_setzero_ps();
+          rows[i] = i < valid ? Load::some(block + i * lane_stride + p * Load::kPerWord, mask) : _mm512_setzero_ps();
         }
       }
       transpose(rows);
@@ -156,6 +167,11 @@ void pack_avx512(PackedSource type, const void* source, int64_t lane_stride, int
     case PackedSource::Float16:
       return pack_typed<LoadFloat16>(type, source, lane_stride, depth_stride, count, depth, width, panel);
   }
+}
+
+void pack_pairs_avx512(const uint16_t* source, int64_t lane_stride, int64_t count, int64_t words, int width,
+                       float* panel) {
+  pack_adjacent_depth<LoadPairs>(source, lane_stride, count, words, width, panel);
 }
 
 }  // namespace neuron::kernels

@@ -26,18 +26,19 @@ void multiply_panels(const GemmMicrokernel& kernel, PanelBuffers& buffers, int64
   int64_t width = kernel.columns, panels = (columns + width - 1) / width;
   int64_t tiles = (rows + kernel.rows - 1) / kernel.rows, height = (rows + tiles - 1) / tiles;
   int64_t block = std::min<int64_t>(kernel.depth, depth);
-  float* column_panels = buffers.columns.get<float>(panels * width * block + kPanelSlack);
-  float* row_panel = buffers.rows.get<float>(height * block + kPanelSlack);
+  auto words_of = [&](int64_t count) { return (count + kernel.group - 1) / kernel.group; };
+  float* column_panels = buffers.columns.get<float>(panels * width * words_of(block) + kPanelSlack);
+  float* row_panel = buffers.rows.get<float>(height * words_of(block) + kPanelSlack);
   for (int64_t l = 0; l < depth; l += block) {
-    int64_t count = std::min(block, depth - l);
+    int64_t count = std::min(block, depth - l), words = words_of(count);
     for (int64_t j = 0; j < columns; j += width) {
-      pack_columns(l, count, j, std::min(width, columns - j), static_cast<int>(width), column_panels + j * count);
+      pack_columns(l, count, j, std::min(width, columns - j), static_cast<int>(width), column_panels + j * words);
     }
     for (int64_t i = 0; i < rows; i += height) {
       int64_t lanes = std::min(height, rows - i);
       pack_rows(l, count, i, lanes, static_cast<int>(lanes), row_panel);
       for (int64_t j = 0; j < columns; j += width) {
-        kernel.compute(static_cast<int>(lanes), count, row_panel, column_panels + j * count, 1.0f,
+        kernel.compute(static_cast<int>(lanes), words, row_panel, column_panels + j * words, 1.0f,
                        sums + i * sums_stride + j, sums_stride, accumulate || l > 0);
       }
     }

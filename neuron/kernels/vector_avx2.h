@@ -38,6 +38,11 @@ struct Vector {
     even = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
     odd = _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
   }
+  // Lanes of pairs of bfloat16: x in the low half, y in the high one. Both hold bfloat16 values.
+  NEURON_INLINE static Register pair(Register x, Register y) {
+    __m256i high = _mm256_and_si256(_mm256_castps_si256(y), _mm256_set1_epi32(static_cast<int>(0xffff0000u)));
+    return _mm256_castsi256_ps(_mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(x), 16), high));
+  }
   NEURON_INLINE static Register multiply_add(Register x, Register y, Register z) { return _mm256_fmadd_ps(x, y, z); }
   NEURON_INLINE static Register add(Register x, Register y) { return _mm256_add_ps(x, y); }
   NEURON_INLINE static float sum(Register x) {

@@ -39,6 +39,11 @@ struct Vector {
     even = _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
     odd = _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
   }
+  // Lanes of pairs of bfloat16: x in the low half, y in the high one. Both hold bfloat16 values.
+  NEURON_INLINE static Register pair(Register x, Register y) {
+    __m512i high = _mm512_and_si512(_mm512_castps_si512(y), _mm512_set1_epi32(static_cast<int>(0xffff0000u)));
+    return _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(x), 16), high));
+  }
   NEURON_INLINE static Register multiply_add(Register x, Register y, Register z) { return _mm512_fmadd_ps(x, y, z); }
   NEURON_INLINE static Register add(Register x, Register y) { return _mm512_add_ps(x, y); }
   NEURON_INLINE static float sum(Register x) {

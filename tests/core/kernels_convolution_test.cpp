@@ -198,7 +198,8 @@ TEST_P(EveryConvolution, AgreesWithFloat64InEveryImplementation) {
       for (int threads : {1, 3}) {
         for (int narrow : {0, 1}) {
           bool lanes_matter = entry.name == "depthwise" && pass == ConvolutionPass::Weight;
-          if (narrow == 1 && (!wide || entry.name == "columns" || lanes_matter)) continue;
+          bool units_matter = entry.name == "tiles" && dtype == DType::BFloat16 && has_bfloat16_units();
+          if (narrow == 1 && (!wide || entry.name == "columns" || lanes_matter || units_matter)) continue;
           std::fill(result.bytes.begin(), result.bytes.end(), '\x7f');
           problem.threads = threads;
           if (narrow == 0) {
