@@ -30,11 +30,6 @@ void for_each_kernel_position(const ConvolutionShape& s, const Body& body) {
 
 }  // namespace
 
-PackedSource packed_source(DType dtype) {
-  if (dtype == DType::BFloat16) return PackedSource::BFloat16;
-  return dtype == DType::Float16 ? PackedSource::Float16 : PackedSource::Float32;
-}
-
 bool SourcePlanes::is_operand() const {
   if (phases.size() != 1 || extent != operand) return false;
   for (int d = 0; d < 3; ++d) {

@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "neuron/kernels/convolution.h"
-#include "neuron/kernels/gemm_microkernel.h"
+#include "neuron/kernels/gemm_memory.h"
 
 namespace neuron::kernels {
-
-PackedSource packed_source(DType dtype);
 
 // How the channels of one operand lie in memory as padded planes.
 struct SourcePlanes {

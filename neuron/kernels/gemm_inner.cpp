@@ -5,56 +5,21 @@
 #include "neuron/kernels/gemm_inner.h"
 
 #include <algorithm>
-#include <vector>
 
-#include "neuron/base/float_formats.h"
 #include "neuron/base/thread_pool.h"
-#include "neuron/kernels/gemm.h"
+#include "neuron/kernels/gemm_memory.h"
 #include "neuron/kernels/scratch.h"
 
 namespace neuron::kernels {
 namespace {
 
-PackedSource packed_source(DType dtype) {
-  if (dtype == DType::BFloat16) return PackedSource::BFloat16;
-  return dtype == DType::Float16 ? PackedSource::Float16 : PackedSource::Float32;
-}
-
-bool takes(DType dtype) { return dtype == DType::Float32 || dtype == DType::BFloat16 || dtype == DType::Float16; }
-
-// As recorded, where extents leave a choice; gaps make no difference.
-bool transposed(const GemmOperand& x, int64_t rows, int64_t columns) {
-  return rows > 1 && columns > 1 && x.row == 1 && x.column != 1;
-}
-
-bool rows_are_vectors(const GemmProblem& p) { return p.m <= kInnerVectors && transposed(p.b, p.k, p.n); }
-bool columns_are_vectors(const GemmProblem& p) { return p.n <= kInnerVectors && !transposed(p.a, p.m, p.k); }
-
-char* address(const GemmOperand& x, DType dtype, int64_t batch, int64_t row, int64_t column) {
-  int64_t offset = batch * x.batch + row * x.row + column * x.column;
-  return static_cast<char*>(x.data) + offset * static_cast<int64_t>(dtype_size(dtype));
-}
+bool rows_are_vectors(const GemmProblem& p) { return p.m <= kInnerVectors && is_transposed(p.b, p.k, p.n); }
+bool columns_are_vectors(const GemmProblem& p) { return p.n <= kInnerVectors && !is_transposed(p.a, p.m, p.k); }
 
 struct Buffers {
   Scratch arranged, widened, rows;
 };
 thread_local Buffers buffers;
-
-// The problem with the vectors as rows of a: (a b)ᵀ = bᵀ aᵀ.
-GemmProblem with_vectors_in_rows(GemmProblem p) {
-  if (rows_are_vectors(p)) return p;
-  auto turned = [](GemmOperand x) {
-    std::swap(x.row, x.column);
-    return x;
-  };
-  std::swap(p.m, p.n);
-  GemmOperand a = turned(p.b);
-  p.b = turned(p.a);
-  p.a = a;
-  p.result = turned(p.result);
-  p.addend = turned(p.addend);
-  return p;
-}
 
 class Streamed {
  public:
@@ -62,15 +27,13 @@ class Streamed {
       : p_(problem),
         routines_(routines),
         type_(packed_source(problem.dtype)),
-        padded_(routines.padded_length(type_, problem.k)),
-        alpha_(static_cast<float>(problem.alpha.as_double())),
-        beta_(static_cast<float>(problem.beta.as_double())) {}
+        padded_(routines.padded_length(type_, problem.k)) {}
 
   void run(int64_t batch, int64_t begin, int64_t end) {
     float* arranged = buffers.arranged.get<float>(p_.m * padded_);
     float* widened = buffers.widened.get<float>(p_.k);
     for (int64_t v = 0; v < p_.m; ++v) {
-      widen(p_.dtype, address(p_.a, p_.dtype, batch, v, 0), p_.a.column, p_.k, widened);
+      widen_elements(p_.dtype, address(p_.a, p_.dtype, batch, v, 0), p_.a.column, p_.k, widened);
       routines_.arrange(type_, widened, p_.k, arranged + v * padded_);
     }
     for (int64_t j = begin; j < end; j += kInnerMatrixRows) {
@@ -83,15 +46,11 @@ class Streamed {
         row_stride = p_.k;
       }
       routines_.compute(type_, static_cast<int>(p_.m), arranged, padded_, matrix, row_stride, count, p_.k, sums);
-      for (int64_t v = 0; v < p_.m; ++v) store_row(batch, v, j, count, sums + v * kInnerMatrixRows);
+      for (int64_t v = 0; v < p_.m; ++v) store_sums(p_, batch, v, j, count, sums + v * kInnerMatrixRows);
     }
   }
 
  private:
-  static void widen(DType dtype, const void* source, int64_t stride, int64_t count, float* target) {
-    gemm_microkernel_avx2.pack(packed_source(dtype), source, stride, 0, count, 1, static_cast<int>(count), target);
-  }
-
   // Rows with gaps between their elements, without them.
   const void* dense_rows(int64_t batch, int64_t j, int64_t count) {
     size_t size = dtype_size(p_.dtype);
@@ -105,35 +64,15 @@ class Streamed {
     return dense;
   }
 
-  // alpha * sums + beta * addend, rounded once.
-  void store_row(int64_t batch, int64_t v, int64_t j, int64_t count, float* sums) {
-    alignas(64) float addend[kInnerMatrixRows];
-    bool adds = p_.has_addend();
-    if (adds) {
-      widen(p_.addend_dtype, address(p_.addend, p_.addend_dtype, batch, v, j), p_.addend.column, count, addend);
-    }
-    for (int64_t c = 0; c < count; ++c) {
-      float value = alpha_ * sums[c];
-      sums[c] = adds ? beta_ * addend[c] + value : value;
-    }
-    char* target = address(p_.result, p_.result_dtype, batch, v, j);
-    if (p_.result.column == 1) {
-      gemm_microkernel_avx2.store(packed_source(p_.result_dtype), sums, count, target);
-      return;
-    }
-    int64_t step = p_.result.column * static_cast<int64_t>(dtype_size(p_.result_dtype));
-    for (int64_t c = 0; c < count; ++c) store_from_double(p_.result_dtype, sums[c], target + c * step);
-  }
-
   const GemmProblem& p_;
   const InnerProducts& routines_;
   PackedSource type_;
   int64_t padded_;
-  float alpha_, beta_;
 };
 
 std::string refuse(const GemmProblem& p) {
-  if (!takes(p.dtype) || !takes(p.result_dtype) || (p.has_addend() && !takes(p.addend_dtype))) {
+  if (!is_packed_source(p.dtype) || !is_packed_source(p.result_dtype) ||
+      (p.has_addend() && !is_packed_source(p.addend_dtype))) {
     return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
                        dtype_name(p.result_dtype));
   }
@@ -152,7 +91,7 @@ void run(const GemmProblem& p) {
 }  // namespace
 
 void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines) {
-  GemmProblem p = with_vectors_in_rows(problem);
+  GemmProblem p = rows_are_vectors(problem) ? problem : transposed_problem(problem);
   Streamed streamed(p, routines);
   int64_t blocks = (p.n + kInnerMatrixRows - 1) / kInnerMatrixRows;
   int64_t grain = std::max<int64_t>(1, 262144 / std::max<int64_t>(1, p.k * kInnerMatrixRows));

@@ -24,6 +24,11 @@ struct InnerProducts {
   // the elements of even index, then those of odd index. `arranged` has room for padded_length(type, k).
   void (*arrange)(PackedSource type, const float* vector, int64_t k, float* arranged);
 
+  // sums[v * sums_stride + c] = sum over p < k, in order, of vectors[v * k + p] * matrix[p * row_stride + c], one chain
+  // of fused multiply-adds from zero; `vectors` are float32.
+  void (*combine)(PackedSource type, int count, const float* vectors, const void* matrix, int64_t row_stride,
+                  int64_t columns, int64_t k, float* sums, int64_t sums_stride);
+
   int64_t padded_length(PackedSource type, int64_t k) const {
     int64_t block = type == PackedSource::BFloat16 ? 2 * lanes : lanes;
     return (k + block - 1) / block * block;
@@ -35,5 +40,6 @@ extern const InnerProducts inner_products_avx512;
 
 struct GemmProblem;
 void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines);
+void run_gemm_outer(const GemmProblem& problem, const InnerProducts& routines);
 
 }  // namespace neuron::kernels

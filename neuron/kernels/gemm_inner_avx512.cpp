@@ -7,6 +7,6 @@
 
 namespace neuron::kernels {
 
-const InnerProducts inner_products_avx512 = {"avx512", Vector::kLanes, compute, arrange};
+const InnerProducts inner_products_avx512 = {"avx512", Vector::kLanes, compute, arrange, combine};
 
 }  // namespace neuron::kernels

@@ -19,16 +19,19 @@ struct RowsOfFloat32 {
   using Element = float;
   static constexpr int kRegisters = 1;
   NEURON_INLINE static void load(const float* x, Vector::Register* out) { out[0] = Vector::load(x); }
+  NEURON_INLINE static Vector::Register in_order(const float* x) { return Vector::load(x); }
 };
 struct RowsOfFloat16 {
   using Element = uint16_t;
   static constexpr int kRegisters = 1;
   NEURON_INLINE static void load(const uint16_t* x, Vector::Register* out) { out[0] = Vector::load_float16(x); }
+  NEURON_INLINE static Vector::Register in_order(const uint16_t* x) { return Vector::load_float16(x); }
 };
 struct RowsOfBFloat16 {
   using Element = uint16_t;
   static constexpr int kRegisters = 2;
   NEURON_INLINE static void load(const uint16_t* x, Vector::Register* out) { Vector::load_bfloat16(x, out[0], out[1]); }
+  NEURON_INLINE static Vector::Register in_order(const uint16_t* x) { return Vector::load_bfloat16_in_order(x); }
 };
 
 // kRows rows of the matrix with kVectors vectors.
@@ -111,6 +114,97 @@ void compute(PackedSource type, int vectors, const float* arranged, int64_t padd
   static constexpr auto kBFloat16 = make_products<RowsOfBFloat16>(Index());
   const auto& table = type == PackedSource::Float32 ? kFloat32 : type == PackedSource::Float16 ? kFloat16 : kBFloat16;
   table[vectors - 1](arranged, padded, matrix, row_stride, rows, k, sums);
+}
+
+// One register of columns: sums += vectors * row, in memory.
+template <typename Rows, int kVectors>
+NEURON_TARGET void add_row(const float* vectors, int64_t stride, const typename Rows::Element* row, float* sums) {
+  Vector::Register values = Rows::in_order(row);
+  for (int v = 0; v < kVectors; ++v) {
+    float* target = sums + v * Vector::kLanes;
+    Vector::store(target, Vector::multiply_add(Vector::broadcast(vectors[v * stride]), values, Vector::load(target)));
+  }
+}
+
+// kRegisters registers of columns and `depth` rows; vectors have k elements. Sums are begun, or gone on with.
+template <typename Rows, int kVectors, int kRegisters>
+NEURON_TARGET void combine_columns(const float* vectors, const typename Rows::Element* matrix, int64_t row_stride,
+                                   int64_t depth, int64_t k, bool begin, float* sums, int64_t sums_stride) {
+  Vector::Register totals[kVectors][kRegisters];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRegisters; ++r) {
+      totals[v][r] = begin ? Vector::zero() : Vector::load(sums + v * sums_stride + r * Vector::kLanes);
+    }
+  }
+  for (int64_t p = 0; p < depth; ++p, matrix += row_stride) {
+    Vector::Register row[kRegisters];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRegisters; ++r) row[r] = Rows::in_order(matrix + r * Vector::kLanes);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      Vector::Register x = Vector::broadcast(vectors[v * k + p]);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRegisters; ++r) totals[v][r] = Vector::multiply_add(x, row[r], totals[v][r]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRegisters; ++r) Vector::store(sums + v * sums_stride + r * Vector::kLanes, totals[v][r]);
+  }
+}
+
+template <typename Rows, int kVectors>
+void combine_rows(const float* vectors, const void* matrix, int64_t row_stride, int64_t columns, int64_t k, float* sums,
+                  int64_t sums_stride) {
+  constexpr int kFit = Vector::kSums / kVectors, kRegisters = kFit < 1 ? 1 : kFit > 8 ? 8 : kFit;
+  constexpr int64_t kLanes = Vector::kLanes;
+  auto* start = static_cast<const typename Rows::Element*>(matrix);
+  // A few rows at a time along all columns: as many streams as the processor fetches ahead.
+  constexpr int64_t kBlock = kRegisters * kLanes, kDepth = 16;
+  int64_t whole = columns / kBlock * kBlock;
+  for (int64_t p = 0; p < k; p += kDepth) {
+    int64_t depth = k - p < kDepth ? k - p : kDepth;
+    for (int64_t c = 0; c < whole; c += kBlock) {
+      combine_columns<Rows, kVectors, kRegisters>(vectors + p, start + p * row_stride + c, row_stride, depth, k, p == 0,
+                                                  sums + c, sums_stride);
+    }
+  }
+  for (int64_t c = whole; c < columns; c += kLanes) {
+    if (c + kLanes <= columns) {
+      combine_columns<Rows, kVectors, 1>(vectors, start + c, row_stride, k, k, true, sums + c, sums_stride);
+    } else if (columns >= kLanes) {  // the last columns once more, from the beginning: the same sums
+      int64_t last = columns - kLanes;
+      combine_columns<Rows, kVectors, 1>(vectors, start + last, row_stride, k, k, true, sums + last, sums_stride);
+    } else {  // fewer columns than lanes: rows with room behind them
+      alignas(64) typename Rows::Element row[kLanes] = {};
+      alignas(64) float narrow[kVectors * kLanes] = {};
+      for (int64_t p = 0; p < k; ++p) {
+        std::memcpy(row, start + p * row_stride, static_cast<size_t>(columns) * sizeof(row[0]));
+        add_row<Rows, kVectors>(vectors + p, k, row, narrow);
+      }
+      for (int v = 0; v < kVectors; ++v) {
+        std::memcpy(sums + v * sums_stride, narrow + v * kLanes, static_cast<size_t>(columns) * sizeof(float));
+      }
+    }
+  }
+}
+
+template <typename Rows, size_t... kIndex>
+constexpr auto make_combine(std::index_sequence<kIndex...>) {
+  return std::array{&combine_rows<Rows, static_cast<int>(kIndex) + 1>...};
+}
+
+void combine(PackedSource type, int count, const float* vectors, const void* matrix, int64_t row_stride,
+             int64_t columns, int64_t k, float* sums, int64_t sums_stride) {
+  using Index = std::make_index_sequence<kInnerVectors>;
+  static constexpr auto kFloat32 = make_combine<RowsOfFloat32>(Index());
+  static constexpr auto kFloat16 = make_combine<RowsOfFloat16>(Index());
+  static constexpr auto kBFloat16 = make_combine<RowsOfBFloat16>(Index());
+  const auto& table = type == PackedSource::Float32 ? kFloat32 : type == PackedSource::Float16 ? kFloat16 : kBFloat16;
+  table[count - 1](vectors, matrix, row_stride, columns, k, sums, sums_stride);
 }
 
 void arrange(PackedSource type, const float* vector, int64_t k, float* arranged) {

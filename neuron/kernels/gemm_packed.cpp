@@ -9,9 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "neuron/base/float_formats.h"
 #include "neuron/base/thread_pool.h"
-#include "neuron/kernels/gemm.h"
+#include "neuron/kernels/gemm_memory.h"
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/scratch.h"
 
@@ -21,20 +20,7 @@ namespace {
 constexpr int64_t kColumnsOfB = 512;  // of a packed block: it stays in the second-level cache
 constexpr int64_t kLargestTile = 14 * 32;
 
-PackedSource packed_source(DType dtype) {
-  if (dtype == DType::BFloat16) return PackedSource::BFloat16;
-  if (dtype == DType::Float16) return PackedSource::Float16;
-  return PackedSource::Float32;
-}
-
-bool packable(DType dtype) { return dtype == DType::Float32 || dtype == DType::BFloat16 || dtype == DType::Float16; }
-
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
-char* address(const GemmOperand& x, DType dtype, int64_t batch, int64_t row, int64_t column) {
-  int64_t offset = batch * x.batch + row * x.row + column * x.column;
-  return static_cast<char*>(x.data) + offset * static_cast<int64_t>(dtype_size(dtype));
-}
 
 struct Buffers {
   Scratch a, b, sums;
@@ -193,7 +179,8 @@ void run_with(const GemmProblem& p, const GemmMicrokernel& kernel) {
 }
 
 std::string refuse(const GemmProblem& p) {
-  if (!packable(p.dtype) || !packable(p.result_dtype) || (p.has_addend() && !packable(p.addend_dtype))) {
+  if (!is_packed_source(p.dtype) || !is_packed_source(p.result_dtype) ||
+      (p.has_addend() && !is_packed_source(p.addend_dtype))) {
     return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
                        dtype_name(p.result_dtype));
   }
@@ -204,7 +191,8 @@ std::string refuse(const GemmProblem& p) {
 void run(const GemmProblem& p) { run_with(p, *detected_gemm_microkernel()); }
 
 std::string refuse_bfloat16(const GemmProblem& p) {
-  if (p.dtype != DType::BFloat16 || !packable(p.result_dtype) || (p.has_addend() && !packable(p.addend_dtype))) {
+  if (p.dtype != DType::BFloat16 || !is_packed_source(p.result_dtype) ||
+      (p.has_addend() && !is_packed_source(p.addend_dtype))) {
     return fmt::format("takes bfloat16; the problem is {} to {}", dtype_name(p.dtype), dtype_name(p.result_dtype));
   }
   if (!has_bfloat16_units()) return "the processor lacks AVX512-BF16";

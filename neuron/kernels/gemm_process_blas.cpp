@@ -11,8 +11,8 @@
 
 #include "neuron/base/float_formats.h"
 #include "neuron/base/thread_pool.h"
-#include "neuron/kernels/gemm.h"
 #include "neuron/kernels/gemm_grid.h"
+#include "neuron/kernels/gemm_memory.h"
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/process_library.h"
 #include "neuron/kernels/scratch.h"
@@ -147,16 +147,6 @@ const T* prepare(Operand& operand, const GemmOperand& x, Scratch& scratch, int64
   return packed;
 }
 
-PackedSource packed_source(DType dtype) {
-  if (dtype == DType::BFloat16) return PackedSource::BFloat16;
-  return dtype == DType::Float16 ? PackedSource::Float16 : PackedSource::Float32;
-}
-
-char* address(const GemmOperand& x, DType dtype, int64_t batch, int64_t row, int64_t column) {
-  int64_t offset = batch * x.batch + row * x.row + column * x.column;
-  return static_cast<char*>(x.data) + offset * static_cast<int64_t>(dtype_size(dtype));
-}
-
 // One tile of the result.
 struct Tile {
   int64_t batch, row, rows, column, columns;
@@ -264,12 +254,10 @@ bool made_by_intel() {
   return intel;
 }
 
-bool is_narrow(DType dtype) { return dtype == DType::BFloat16 || dtype == DType::Float16 || dtype == DType::Float32; }
-
 std::string refuse(const GemmProblem& p) {
   bool narrow = p.dtype == DType::BFloat16;
   bool known = narrow || p.dtype == DType::Float32 || p.dtype == DType::Float64 || is_complex(p.dtype);
-  bool fits = narrow ? is_narrow(p.result_dtype) && (!p.has_addend() || is_narrow(p.addend_dtype))
+  bool fits = narrow ? is_packed_source(p.result_dtype) && (!p.has_addend() || is_packed_source(p.addend_dtype))
                      : p.result_dtype == p.dtype && (!p.has_addend() || p.addend_dtype == p.dtype);
   if (!known || !fits) {
     return fmt::format("takes bfloat16, float32, float64 and complex of one dtype; the problem is {} to {}",

@@ -33,6 +33,10 @@ struct Vector {
   NEURON_INLINE static Register load_float16(const uint16_t* x) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
   }
+  NEURON_INLINE static Register load_bfloat16_in_order(const uint16_t* x) {
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+  }
   NEURON_INLINE static void load_bfloat16(const uint16_t* x, Register& even, Register& odd) {
     __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
     even = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));

@@ -34,6 +34,10 @@ struct Vector {
   NEURON_INLINE static Register load_float16(const uint16_t* x) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
   }
+  NEURON_INLINE static Register load_bfloat16_in_order(const uint16_t* x) {
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+  }
   NEURON_INLINE static void load_bfloat16(const uint16_t* x, Register& even, Register& odd) {
     __m512i bits = _mm512_loadu_si512(x);
     even = _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));

@@ -125,13 +125,24 @@ const Case kInnerCases[] = {
     {2, 6, 66, 33, false, true},
 };
 
+// A few vectors, and a matrix whose rows run across the sum.
+const Case kOuterCases[] = {
+    {1, 1, 37, 19},       {2, 8, 65, 300},   {1, 3, 130, 64, true},
+    {1, 7, 5, 33},        {1, 5, 300, 2},    {1, 70, 1, 513, true},
+    {3, 33, 8, 95, true}, {1, 2, 1100, 257}, {1, 200, 3, 31, true, true},
+};
+
 class EachImplementation : public testing::TestWithParam<std::tuple<const Implementation<GemmProblem>*, DType>> {};
 
 TEST_P(EachImplementation, AgreesWithFloat64) {
   auto [implementation, dtype] = GetParam();
   if (implementation == &gemm_packed_bfloat16 && !has_bfloat16_units()) GTEST_SKIP() << "no AVX512-BF16 here";
-  std::vector<Case> cases(std::begin(kInnerCases), std::end(kInnerCases));
-  if (implementation != &gemm_inner) cases.insert(cases.end(), std::begin(kCases), std::end(kCases));
+  std::vector<Case> cases;
+  if (implementation != &gemm_outer) cases.insert(cases.end(), std::begin(kInnerCases), std::end(kInnerCases));
+  if (implementation != &gemm_inner) cases.insert(cases.end(), std::begin(kOuterCases), std::end(kOuterCases));
+  if (implementation != &gemm_inner && implementation != &gemm_outer) {
+    cases.insert(cases.end(), std::begin(kCases), std::end(kCases));
+  }
   for (const Case& c : cases) {
     Matrix a(dtype, c.batch, c.m, c.k, c.transpose_a, 3), b(dtype, c.batch, c.k, c.n, c.transpose_b, 1);
     Matrix result(dtype, c.batch, c.m, c.n, false, 2), addend(dtype, c.batch, c.m, c.n);
@@ -150,7 +161,7 @@ TEST_P(EachImplementation, AgreesWithFloat64) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gemm, EachImplementation,
-                         testing::Combine(testing::Values(&gemm_inner, &gemm_packed, &gemm_plain),
+                         testing::Combine(testing::Values(&gemm_inner, &gemm_outer, &gemm_packed, &gemm_plain),
                                           testing::Values(DType::Float32, DType::BFloat16, DType::Float16)));
 INSTANTIATE_TEST_SUITE_P(GemmBFloat16, EachImplementation,
                          testing::Combine(testing::Values(&gemm_packed_bfloat16), testing::Values(DType::BFloat16)));
@@ -219,17 +230,55 @@ TEST(Gemm, BitsOfStreamedProductsDoNotDependOnGapsOrThreads) {
   }
 }
 
+TEST(Gemm, BitsOfCombinedRowsDoNotDependOnGapsThreadsOrInstructionSet) {
+  bool wide = detected_gemm_microkernel() == &gemm_microkernel_avx512;
+  for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
+    for (const Case& c : kOuterCases) {
+      std::vector<char> expected;
+      for (int layout = 0; layout < 4; ++layout) {
+        bool gaps = layout == 3 && !c.transpose_a;  // of a transposed a the stride 1 is what is recorded
+        Matrix a(dtype, c.batch, c.m, c.k, c.transpose_a, layout, layout, gaps ? 2 : 1);
+        Matrix b(dtype, c.batch, c.k, c.n, c.transpose_b, 3 * layout, 3 * layout, gaps ? 2 : 1);
+        Matrix result(dtype, c.batch, c.m, c.n, layout == 2, layout, layout, layout == 3 ? 3 : 1);
+        Matrix addend(dtype, c.batch, c.m, c.n, layout == 1, 0, layout);
+        a.fill(1), b.fill(2), addend.fill(3);
+        GemmProblem p = make_problem(a, b, result);
+        p.addend = addend.operand;
+        p.addend_dtype = dtype;
+        ASSERT_EQ(gemm_outer.refuse(p), "");
+        for (const InnerProducts* routines : {&inner_products_avx2, &inner_products_avx512}) {
+          if (routines == &inner_products_avx512 && !wide) continue;
+          for (int threads : {1, 3}) {
+            p.threads = threads;
+            run_gemm_outer(p, *routines);
+            std::vector<char> got = bits(result);
+            if (expected.empty()) expected = got;
+            ASSERT_TRUE(got == expected) << routines->name << " layout " << layout << " threads " << threads << " m "
+                                         << c.m << " n " << c.n << " k " << c.k;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Gemm, NaNAndInfinitySpreadInEveryImplementation) {
   float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
-    Matrix a(dtype, 1, 5, 35), b(dtype, 1, 35, 40, true), result(dtype, 1, 5, 40);
+    Matrix a(dtype, 1, 5, 35), b(dtype, 1, 35, 40, true), plain(dtype, 1, 35, 40), result(dtype, 1, 5, 40);
     a.fill(1), b.fill(2);
     store_from_double(dtype, nan, a.at(0, 1, 34));
     store_from_double(dtype, infinity, a.at(0, 2, 33));
     store_from_double(dtype, 1.0, b.at(0, 33, 7));
     store_from_double(dtype, 0.0, b.at(0, 33, 8));
+    for (int64_t l = 0; l < 35; ++l) {
+      for (int64_t j = 0; j < 40; ++j) store_from_double(dtype, b.value(0, l, j), plain.at(0, l, j));
+    }
     GemmProblem p = make_problem(a, b, result);
-    for (const Implementation<GemmProblem>* entry : {&gemm_inner, &gemm_packed_bfloat16, &gemm_packed, &gemm_plain}) {
+    for (const Implementation<GemmProblem>* entry :
+         {&gemm_inner, &gemm_outer, &gemm_packed_bfloat16, &gemm_packed, &gemm_plain}) {
+      if (entry == &gemm_outer) p.b = plain.operand;
+      if (entry == &gemm_packed_bfloat16) p.b = b.operand;
       if (!entry->refuse(p).empty()) continue;
       entry->run(p);
       for (int64_t j = 0; j < 40; ++j) {
@@ -357,6 +406,7 @@ TEST(Gemm, ExplainsWhyImplementationsRefuse) {
   p.m = p.n = p.k = 4;
   EXPECT_EQ(gemm_implementations().explain(p),
             "gemm: inner refused: takes float32, bfloat16 and float16; the problem is i32 to i32; "
+            "outer refused: takes float32, bfloat16 and float16; the problem is i32 to i32; "
             "packed_bfloat16 refused: takes bfloat16; the problem is i32 to i32; process_blas refused: takes bfloat16, "
             "float32, float64 and complex of one dtype; the "
             "problem is i32 to i32; "
