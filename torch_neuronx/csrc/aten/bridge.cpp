@@ -266,6 +266,7 @@ eager::TensorArgument write_argument(const at::Tensor& tensor) {
 namespace {
 
 using TensorArguments = c10::SmallVector<eager::TensorArgument, 4>;
+using References = c10::SmallVector<TensorReference, 8>;
 using RegionInputs = c10::SmallVector<eager::RegionInput, 6>;
 
 void add_input(RegionInputs& inputs, const Input& input) {
@@ -300,42 +301,55 @@ void record_elementwise(const lowering::Operator& op, DType common, const at::Te
 }
 
 void record_row(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t reduced,
-                std::span<const at::Tensor> outputs, std::span<const Input> inputs,
-                std::span<const int64_t> attributes) {
+                TensorReferences outputs, std::span<const Input> inputs, std::span<const int64_t> attributes) {
   TensorArguments targets;
   bool writes = false;
-  for (const at::Tensor& output : outputs) {
-    writes |= output.numel() != 0;
-    targets.push_back(write_argument(output));
+  for (const TensorReference& output : outputs) {
+    writes |= output.tensor->numel() != 0;
+    targets.push_back(write_argument(*output.tensor));
   }
   if (!writes) return;
   if (is_wide(common)) [[unlikely]]
     common = region_precision(op, common);
   RegionInputs region_inputs;
   for (const Input& input : inputs) add_input(region_inputs, input);
-  eager::record_region(torch_neuronx::current_stream(outputs.front().device()), op, common,
+  eager::record_region(torch_neuronx::current_stream(outputs.front().tensor->device()), op, common,
                        {sizes.data(), sizes.size()}, reduced, {targets.data(), targets.size()},
                        {region_inputs.data(), region_inputs.size()}, attributes, recording_threads());
+}
+
+void record_row(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t reduced,
+                std::span<const at::Tensor> outputs, std::span<const Input> inputs,
+                std::span<const int64_t> attributes) {
+  const References references(outputs.begin(), outputs.end());
+  record_row(op, common, sizes, reduced, TensorReferences(references.data(), references.size()), inputs, attributes);
+}
+
+void record_kernel(const kernels::Kernel& kernel, TensorReferences outputs, TensorReferences inputs,
+                   std::span<const int64_t> attributes, std::span<const Scalar> scalars, bool reads_outputs) {
+  TensorArguments targets, sources;
+  bool wide = false;
+  for (const TensorReference& output : outputs) {
+    wide |= is_wide(targets.emplace_back(write_argument(*output.tensor)).dtype);
+  }
+  for (const TensorReference& input : inputs) {
+    if (!input.tensor->defined()) continue;
+    wide |= is_wide(sources.emplace_back(read_argument(*input.tensor)).dtype);
+  }
+  if (wide && computes_in_float32(kernel)) [[unlikely]] {
+    return record_kernel_in_float32(kernel, outputs, inputs, attributes, scalars, reads_outputs);
+  }
+  const at::Device device = (outputs.empty() ? inputs : outputs).front().tensor->device();
+  eager::record_kernel(torch_neuronx::current_stream(device), kernel, {targets.data(), targets.size()},
+                       {sources.data(), sources.size()}, attributes, scalars, reads_outputs, recording_threads());
 }
 
 void record_kernel(const kernels::Kernel& kernel, std::span<const at::Tensor> outputs,
                    std::span<const at::Tensor> inputs, std::span<const int64_t> attributes,
                    std::span<const Scalar> scalars, bool reads_outputs) {
-  TensorArguments targets, sources;
-  for (const at::Tensor& output : outputs) targets.push_back(write_argument(output));
-  for (const at::Tensor& input : inputs) {
-    if (input.defined()) sources.push_back(read_argument(input));
-  }
-  const auto wide = [](const eager::TensorArgument& argument) { return is_wide(argument.dtype); };
-  if (std::any_of(targets.begin(), targets.end(), wide) || std::any_of(sources.begin(), sources.end(), wide))
-      [[unlikely]] {
-    if (computes_in_float32(kernel)) {
-      return record_kernel_in_float32(kernel, outputs, inputs, attributes, scalars, reads_outputs);
-    }
-  }
-  const at::Device device = outputs.empty() ? inputs.front().device() : outputs.front().device();
-  eager::record_kernel(torch_neuronx::current_stream(device), kernel, {targets.data(), targets.size()},
-                       {sources.data(), sources.size()}, attributes, scalars, reads_outputs, recording_threads());
+  const References targets(outputs.begin(), outputs.end()), sources(inputs.begin(), inputs.end());
+  record_kernel(kernel, TensorReferences(targets.data(), targets.size()),
+                TensorReferences(sources.data(), sources.size()), attributes, scalars, reads_outputs);
 }
 
 }  // namespace neuron::aten

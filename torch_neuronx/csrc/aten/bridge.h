@@ -101,6 +101,13 @@ struct Input {
   }
 };
 
+// A tensor named in a call that records: not copied, because each copy costs a reference on its Python object.
+struct TensorReference {
+  const at::Tensor* tensor;
+  TensorReference(const at::Tensor& tensor) : tensor(&tensor) {}  // NOLINT: implicit by design
+};
+using TensorReferences = std::span<const TensorReference>;
+
 // The region operator or library kernel of a name. Throws Error(Internal) when it does not exist; keep the reference in
 // a function-local static.
 const lowering::Operator& operator_named(std::string_view name);
@@ -119,25 +126,30 @@ inline void record_elementwise(const lowering::Operator& op, DType common, const
 // reduced dimension (recorder.h: they must be adjacent). Outputs have the space's shape, or size 1 or no dimension
 // where reduced.
 void record_row(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t reduced,
+                TensorReferences outputs, std::span<const Input> inputs, std::span<const int64_t> attributes = {});
+void record_row(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t reduced,
                 std::span<const at::Tensor> outputs, std::span<const Input> inputs,
                 std::span<const int64_t> attributes = {});
 inline void record_row(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t reduced,
-                       std::initializer_list<at::Tensor> outputs, std::initializer_list<Input> inputs,
+                       std::initializer_list<TensorReference> outputs, std::initializer_list<Input> inputs,
                        std::initializer_list<int64_t> attributes = {}) {
-  record_row(op, common, sizes, reduced, std::span(outputs.begin(), outputs.size()),
+  record_row(op, common, sizes, reduced, TensorReferences(outputs.begin(), outputs.size()),
              std::span(inputs.begin(), inputs.size()), std::span(attributes.begin(), attributes.size()));
 }
 // A library kernel. Undefined tensors among the inputs are left out. The caller skips the call when nothing is to be
 // written.
+void record_kernel(const kernels::Kernel& kernel, TensorReferences outputs, TensorReferences inputs,
+                   std::span<const int64_t> attributes = {}, std::span<const Scalar> scalars = {},
+                   bool reads_outputs = false);
 void record_kernel(const kernels::Kernel& kernel, std::span<const at::Tensor> outputs,
                    std::span<const at::Tensor> inputs, std::span<const int64_t> attributes = {},
                    std::span<const Scalar> scalars = {}, bool reads_outputs = false);
-inline void record_kernel(const kernels::Kernel& kernel, std::initializer_list<at::Tensor> outputs,
-                          std::initializer_list<at::Tensor> inputs, std::initializer_list<int64_t> attributes = {},
+inline void record_kernel(const kernels::Kernel& kernel, std::initializer_list<TensorReference> outputs,
+                          std::initializer_list<TensorReference> inputs, std::initializer_list<int64_t> attributes = {},
                           std::initializer_list<Scalar> scalars = {}, bool reads_outputs = false) {
-  record_kernel(kernel, std::span(outputs.begin(), outputs.size()), std::span(inputs.begin(), inputs.size()),
-                std::span(attributes.begin(), attributes.size()), std::span(scalars.begin(), scalars.size()),
-                reads_outputs);
+  record_kernel(kernel, TensorReferences(outputs.begin(), outputs.size()),
+                TensorReferences(inputs.begin(), inputs.size()), std::span(attributes.begin(), attributes.size()),
+                std::span(scalars.begin(), scalars.size()), reads_outputs);
 }
 
 }  // namespace neuron::aten

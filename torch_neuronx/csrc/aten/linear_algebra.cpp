@@ -5,6 +5,7 @@
 
 #include "neuron/kernels/kernel.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
@@ -60,16 +61,82 @@ void product_with_addend(Arguments& arguments) {
   record_kernel(gemm(), {out}, {a, b, beta.as_double() == 0.0 ? at::Tensor() : self}, {}, {alpha, beta});
 }
 
+// The calls of most programs, without boxing and without inference: operands of one floating-point dtype on one device
+// whose shapes fit. The wrappers above take the rest and raise the errors.
+class QuickProduct : public c10::OperatorKernel {
+ public:
+  explicit QuickProduct(GeneralKernel general)
+      : general_(std::move(general)), rank_(general_.op().schema().name().find("bmm") != std::string::npos ? 3 : 2) {}
+
+ protected:
+  static bool is_plain(const at::Tensor& tensor) { return is_neuron(tensor) && !tensor.is_conj() && !tensor.is_neg(); }
+  static bool same_kind(const at::Tensor& a, const at::Tensor& b) {
+    return a.scalar_type() == b.scalar_type() && a.device() == b.device();
+  }
+  // Matrices, or batches of them, with elements.
+  bool fits(const at::Tensor& a, const at::Tensor& b) const {
+    const at::IntArrayRef left = a.sizes(), right = b.sizes();
+    if (left.size() != rank_ || right.size() != rank_ || left.back() != right[rank_ - 2]) return false;
+    if (rank_ == 3 && left[0] != right[0]) return false;
+    if (!is_plain(a) || !is_plain(b) || !same_kind(a, b) || a.numel() == 0 || b.numel() == 0) return false;
+    return c10::isFloatingType(a.scalar_type()) && a.itemsize() > 1;
+  }
+  static at::Tensor allocate_product(const at::Tensor& a, const at::Tensor& b) {
+    at::DimVector sizes(a.sizes());
+    sizes.back() = b.sizes().back();
+    return empty(sizes, a.scalar_type(), a.device());
+  }
+
+  GeneralKernel general_;
+  size_t rank_;
+};
+
+struct QuickMatrixProduct final : QuickProduct {
+  using QuickProduct::QuickProduct;
+  at::Tensor operator()(const at::Tensor& a, const at::Tensor& b) {
+    if (!fits(a, b)) return general_.call(a, b);
+    return general_.quickly([&] {
+      at::Tensor out = allocate_product(a, b);
+      record_kernel(gemm(), {out}, {a, b});
+      return out;
+    });
+  }
+};
+
+struct QuickProductWithAddend final : QuickProduct {
+  using QuickProduct::QuickProduct;
+  at::Tensor operator()(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b, const at::Scalar& beta,
+                        const at::Scalar& alpha) {
+    if (!fits(a, b) || !is_plain(self) || !same_kind(self, a) || !is_row_of(self, b) || beta.isComplex() ||
+        alpha.isComplex()) {
+      return general_.call(self, a, b, beta, alpha);
+    }
+    return general_.quickly([&] {
+      at::Tensor out = allocate_product(a, b);
+      const at::Tensor none;
+      const Scalar scale = scalar_of(beta);
+      record_kernel(gemm(), {out}, {a, b, scale.as_double() == 0.0 ? none : self}, {}, {scalar_of(alpha), scale});
+      return out;
+    });
+  }
+
+ private:
+  // A bias: one row for all rows of the result.
+  static bool is_row_of(const at::Tensor& self, const at::Tensor& b) {
+    return self.dim() == 1 && self.sizes().back() == b.sizes().back();
+  }
+};
+
 const Registration registrations[] = {
-    {"mm", product},
+    {"mm", product, &make_unboxed<QuickMatrixProduct>},
     {"mm.out", product},
-    {"bmm", product},
+    {"bmm", product, &make_unboxed<QuickMatrixProduct>},
     {"bmm.out", product},
     {"mv", product},
     {"mv.out", product},
     {"dot", product},
     {"vdot", dot_of_conjugate},
-    {"addmm", product_with_addend},
+    {"addmm", product_with_addend, &make_unboxed<QuickProductWithAddend>},
     {"addmm.out", product_with_addend},
     {"addmm_", product_with_addend},
     {"baddbmm", product_with_addend},

@@ -22,34 +22,36 @@ std::vector<RegisteredWrapper>& wrappers() {
   return *list;
 }
 
-class WrapperKernel final : public c10::OperatorKernel {
+class BoxedWrapper final : public c10::OperatorKernel {
  public:
-  WrapperKernel(Wrapper wrapper, OperatorRecord& record) : wrapper_(wrapper), record_(record) {}
-
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) {
-    try {
-      Arguments arguments(op, *stack);
-      wrapper_(arguments);
-      arguments.finish();
-      note_executed(record_);
-    } catch (const Declined&) {
-      fall_back(op, *stack);
-    } catch (const Refused&) {
-      raise_as_cpu(op, *stack);
-      TORCH_CHECK(false, "the neuron kernel of ", op.operator_name(), " does not take these arguments");
-    } catch (const Error& error) {
-      torch_neuronx::rethrow_as_torch(error);
-    }
-  }
+  explicit BoxedWrapper(GeneralKernel general) : general_(std::move(general)) {}
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, c10::Stack* stack) { general_.call_boxed(*stack); }
 
  private:
-  Wrapper wrapper_;
-  OperatorRecord& record_;
+  GeneralKernel general_;
 };
 
 }  // namespace
 
-Registration::Registration(const char* name, Wrapper wrapper) { wrappers().push_back({name, wrapper}); }
+void GeneralKernel::call_boxed(c10::Stack& stack) const {
+  try {
+    Arguments arguments(op_, stack);
+    wrapper_(arguments);
+    arguments.finish();
+    note_executed(*record_);
+  } catch (const Declined&) {
+    fall_back(op_, stack);
+  } catch (const Refused&) {
+    raise_as_cpu(op_, stack);
+    TORCH_CHECK(false, "the neuron kernel of ", op_.operator_name(), " does not take these arguments");
+  } catch (const Error& error) {
+    torch_neuronx::rethrow_as_torch(error);
+  }
+}
+
+Registration::Registration(const char* name, Wrapper wrapper, MakeUnboxed unboxed) {
+  wrappers().push_back({name, wrapper, unboxed});
+}
 
 const std::vector<RegisteredWrapper>& registered_wrappers() { return wrappers(); }
 
@@ -74,12 +76,17 @@ void add_kernel(const c10::OperatorName& name, c10::KernelFunction kernel, c10::
 void register_operators() {
   register_fallback();
   register_views();
+  register_strided_views();
   register_factories();
   register_pointwise();
   for (const RegisteredWrapper& entry : wrappers()) {
     const c10::OperatorName name = full_name(entry.name);
-    OperatorRecord& record = new_operator_record(c10::toString(name));
-    add_kernel(name, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<WrapperKernel>(entry.wrapper, record)));
+    auto handle = c10::Dispatcher::singleton().findSchema(name);
+    TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
+    const GeneralKernel general(*handle, entry.wrapper, new_operator_record(c10::toString(name)));
+    add_kernel(name, entry.unboxed != nullptr
+                         ? entry.unboxed(general)
+                         : c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<BoxedWrapper>(general)));
   }
 }
 

@@ -57,10 +57,12 @@ bool computes_in_float32(const kernels::Kernel& kernel) {
   return std::ranges::find(kArithmeticKernels, kernel.name) != std::end(kArithmeticKernels) && warn_and_ask();
 }
 
-void record_kernel_in_float32(const kernels::Kernel& kernel, std::span<const at::Tensor> outputs,
-                              std::span<const at::Tensor> inputs, std::span<const int64_t> attributes,
-                              std::span<const Scalar> scalars, bool reads_outputs) {
-  std::vector<at::Tensor> targets(outputs.begin(), outputs.end()), sources(inputs.begin(), inputs.end());
+void record_kernel_in_float32(const kernels::Kernel& kernel, TensorReferences outputs, TensorReferences inputs,
+                              std::span<const int64_t> attributes, std::span<const Scalar> scalars,
+                              bool reads_outputs) {
+  std::vector<at::Tensor> targets, sources;
+  for (const TensorReference& output : outputs) targets.push_back(*output.tensor);
+  for (const TensorReference& input : inputs) sources.push_back(*input.tensor);
   for (at::Tensor& source : sources) {
     if (source.defined() && is_wide(source)) source = to_dtype(source, halved(source));
   }
@@ -73,7 +75,7 @@ void record_kernel_in_float32(const kernels::Kernel& kernel, std::span<const at:
   }
   record_kernel(kernel, targets, sources, attributes, scalars, reads_outputs);
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (is_wide(outputs[i])) record_copy(outputs[i], targets[i]);
+    if (is_wide(*outputs[i].tensor)) record_copy(*outputs[i].tensor, targets[i]);
   }
 }
 

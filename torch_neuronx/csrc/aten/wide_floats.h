@@ -12,6 +12,7 @@
 #include "neuron/base/scalar.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/lowering/lowering.h"
+#include "torch_neuronx/csrc/aten/bridge.h"
 
 namespace neuron::aten {
 
@@ -25,8 +26,7 @@ DType region_precision(const lowering::Operator& op, DType common);
 bool computes_in_float32(const kernels::Kernel& kernel);
 
 // Records the kernel over float32 copies of the wide tensors and copies the results back.
-void record_kernel_in_float32(const kernels::Kernel& kernel, std::span<const at::Tensor> outputs,
-                              std::span<const at::Tensor> inputs, std::span<const int64_t> attributes,
-                              std::span<const Scalar> scalars, bool reads_outputs);
+void record_kernel_in_float32(const kernels::Kernel& kernel, TensorReferences outputs, TensorReferences inputs,
+                              std::span<const int64_t> attributes, std::span<const Scalar> scalars, bool reads_outputs);
 
 }  // namespace neuron::aten
