@@ -281,6 +281,7 @@ RandomState CommandGraph::reserve_random(const void* key, const std::shared_ptr<
     RandomState sentinel{random_word() >> 1 | uint64_t{1} << 60,
                          (random_word() >> 2 | uint64_t{1} << 59) & ~uint64_t{3}};
     random_uses_.push_back({key, owner, sentinel});
+    note_sentinel_seed(sentinel.seed);
     it = random_uses_.end() - 1;
   }
   RandomState reserved{it->sentinel.seed, it->sentinel.offset + it->count};

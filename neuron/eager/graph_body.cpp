@@ -11,9 +11,38 @@ namespace neuron::eager {
 
 bool runtime_computes() { return runtime::driver().computes(); }
 
+namespace {
+
+struct SentinelSeeds {
+  std::mutex mutex;
+  std::unordered_set<uint64_t> seeds;
+};
+
+SentinelSeeds& sentinel_seeds() {
+  static auto* instance = new SentinelSeeds();
+  return *instance;
+}
+
+}  // namespace
+
+void note_sentinel_seed(uint64_t seed) {
+  SentinelSeeds& all = sentinel_seeds();
+  std::lock_guard lock(all.mutex);
+  all.seeds.insert(seed);
+}
+
 void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string& failure) {
   std::vector<uint64_t> seeds_found(uses.size(), 0);
+  std::unordered_set<uint64_t> foreign_seeds;
+  {
+    SentinelSeeds& all = sentinel_seeds();
+    std::lock_guard lock(all.mutex);
+    foreign_seeds = all.seeds;
+  }
+  for (const CommandGraph::RandomUse& use : uses) foreign_seeds.erase(use.sentinel.seed);
+  bool crosses = false;
   auto consider = [&](uint64_t* word) {
+    crosses = crosses || foreign_seeds.contains(*word);
     for (uint32_t u = 0; u < uses.size(); ++u) {
       const CommandGraph::RandomUse& use = uses[u];
       if (*word == use.sentinel.seed) {
@@ -32,7 +61,7 @@ void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string
       for (int i = 0; i < command.output_count + command.input_count; ++i) {
         Operand& operand = command.operands[i];
         if (operand.kind != codegen::OperandKind::Tensor) {
-          if (!uses.empty()) consider(&operand.scalar);
+          if (!uses.empty() || !foreign_seeds.empty()) consider(&operand.scalar);
           continue;
         }
         if (operand.block == nullptr || operand.low == operand.high) continue;
@@ -40,7 +69,7 @@ void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string
         if (operand.block->stream != pool->stream().id() && seen.insert(operand.block).second)
           externals.push_back({operand.block, operand.generation, &command});
       }
-      if (uses.empty()) continue;
+      if (uses.empty() && foreign_seeds.empty()) continue;
       // The arena's memory is the window's own.
       for (int a = 0; a < command.attribute_count; ++a)
         consider(reinterpret_cast<uint64_t*>(const_cast<int64_t*>(&command.attributes[a])));
@@ -48,6 +77,12 @@ void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string
     }
   }
   written.assign(stored.begin(), stored.end());
+  if (crosses && failure.empty()) {
+    failure =
+        "an operation takes up random numbers of an operation in another capture, as the gradient of attention with "
+        "dropout "
+        "does. Capture both in one graph";
+  }
   for (size_t u = 0; u < uses.size() && failure.empty(); ++u) {
     if (seeds_found[u] < uses[u].reservations) {
       failure = fmt::format(

@@ -51,4 +51,7 @@ struct GraphBody {
 // False for the null device, which runs nothing.
 bool runtime_computes();
 
+// Seeds that stand for a generator in a capture, of all captures of the process.
+void note_sentinel_seed(uint64_t seed);
+
 }  // namespace neuron::eager

@@ -375,3 +375,29 @@ def test_several_graphed_functions() -> None:
         f(torch.randn(7, device="neuron"))
     with pytest.raises(TypeError, match="must be tensors"):
         f(3.0)
+
+
+def test_attention_with_dropout_takes_forward_and_backward_in_one_capture() -> None:
+    q = torch.randn(1, 2, 16, 8, device="neuron", requires_grad=True)
+
+    def step() -> tuple[torch.Tensor, torch.Tensor]:
+        out = F.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+        return out.detach(), torch.autograd.grad(out.sum(), q)[0]
+
+    torch.manual_seed(1)
+    eager = [step() for _ in range(2)]
+    g = NeuronGraph()
+    with graph(g):
+        captured = step()
+    torch.manual_seed(1)
+    for expected in eager:
+        g.replay()
+        assert torch.equal(captured[0], expected[0]) and torch.equal(captured[1], expected[1])
+    forward, backward = NeuronGraph(), NeuronGraph()
+    with graph(forward):
+        out = F.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+    with graph(backward):
+        torch.autograd.grad(out, q, torch.ones_like(out))
+    forward.replay()
+    with pytest.raises(RuntimeError, match="random numbers of an operation in another capture"):
+        backward.replay()
