@@ -15,6 +15,7 @@ from attention_cases import attention_cases
 from chat_cases import chat_cases
 from gemm_cases import gemm_cases
 from harness import Case, Step
+from row_cases import row_cases
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 import train_gpt  # noqa: E402
@@ -172,6 +173,7 @@ def all_cases() -> list[Case]:
     return [
         *(Case(name, setup, count=500, group="host") for name, setup in host.items()),
         *(Case(name, setup, count=3, group="bandwidth") for name, setup in bandwidth.items()),
+        *row_cases(),
         *(Case(name, setup, count=3, group="products") for name, setup in products.items()),
         *(Case(name, setup, count=10, group="optimizer") for name, setup in optimizers.items()),
         *gemm_cases(),

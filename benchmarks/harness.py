@@ -31,6 +31,7 @@ class Case:
     group: str = ""
     tolerance: float = 1e-3  # of the checksum, relative; infinity for a training step, whose numbers drift apart
     warm_up: int = 6
+    bytes: int = 0  # that a step must read and write at least; 0: not said
 
 
 @dataclass
@@ -125,15 +126,31 @@ def verdict(ratio: float) -> str:
     return "=" if abs(math.log(ratio)) < 0.05 else ("faster" if ratio > 1 else "slower")
 
 
+def copy_rates(rows: list[Row]) -> dict[str, float]:
+    """Bytes per second of the device's own copy, by the end of the case's name: size and dtype."""
+    copies = [row for row in rows if row.case.name.startswith("copy, ")]
+    return {row.case.name[len("copy") :]: row.case.bytes / row.times["neuron"].total for row in copies}
+
+
+def share_of_copy(row: Row, rates: dict[str, float]) -> str:
+    """The rate at which a case moves the bytes it must, of the rate of a copy of the same size."""
+    for end, rate in rates.items():
+        if row.case.bytes and row.case.name.endswith(end):
+            return f"{row.case.bytes / row.times['neuron'].total / rate:.0%}"
+    return ""
+
+
 def table(rows: list[Row]) -> str:
     lines = [
-        "| case | neuron host | cpu host | ratio | neuron total | cpu total | ratio | |",
-        "|---|---|---|---|---|---|---|---|",
+        "| case | neuron host | cpu host | ratio | neuron total | cpu total | ratio | | of copy |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
+    rates = copy_rates(rows)
     for row in rows:
         neuron, cpu = row.times["neuron"], row.times["cpu"]
         lines.append(
             f"| {row.case.name} | {duration(neuron.host)} | {duration(cpu.host)} | {row.ratio('host'):.2f} | "
-            f"{duration(neuron.total)} | {duration(cpu.total)} | {row.ratio('total'):.2f} | {verdict(row.ratio('total'))} |"
+            f"{duration(neuron.total)} | {duration(cpu.total)} | {row.ratio('total'):.2f} | {verdict(row.ratio('total'))} | "
+            f"{share_of_copy(row, rates)} |"
         )
     return "\n".join(lines)

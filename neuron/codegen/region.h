@@ -20,9 +20,9 @@
 // Meaning: exactly the interpreter's, element by element, in the summation order of docs/numerics.md. Nothing is
 // contracted or reassociated. Any NaN equals any NaN. Kernels run under default rounding and denormal control.
 //
-// Aliasing: an output may have the same address, strides and dtype size as an input (in-place). In None and Inner
-// regions all reads of a row (None: of a vector) happen before the first write to it, so such an alias is exact; other
-// overlaps and any overlap in Outer regions are the caller's mistake.
+// Aliasing: a full output may have the same address, strides and dtype size as an input (in-place). All reads of a row
+// (None and Outer: of a vector) happen before the first write to it, so such an alias is exact; other overlaps are the
+// caller's mistake.
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,10 @@ bool is_dense(const Command& command, const Operand& operand) {
   return operand.high - operand.low == count * static_cast<int64_t>(dtype_size(operand.dtype));
 }
 
+bool is_column_sum(const PlannedCommand& planned) {
+  return planned.canonical.reduction == codegen::Reduction::Outer && planned.command->reduced != 0;
+}
+
 }  // namespace
 
 int32_t Planner::entry_of(const Operand& operand) {
@@ -123,12 +127,6 @@ bool Planner::can_join(const Plan& plan, int32_t index, int32_t region_index) {
       region.reduction != codegen::Reduction::None && planned.canonical.reduction != codegen::Reduction::None;
   refusal_ = both_reduce ? NotFused::ReductionAxis : NotFused::DifferentSpace;
   if (!space_fits(region, planned.canonical)) return false;
-  bool outer =
-      region.reduction == codegen::Reduction::Outer || planned.canonical.reduction == codegen::Reduction::Outer;
-  // The generator's column kernels store reduced values only; what else the region would have to store is not known
-  // before the window ends.
-  refusal_ = NotFused::ColumnReduction;
-  if (outer) return false;
   refusal_ = NotFused::Hazard;
   bool fits = true;
   int operand_index = 0;
@@ -143,6 +141,11 @@ bool Planner::can_join(const Plan& plan, int32_t index, int32_t region_index) {
         if (access.is_write) {
           // Read after write: the newest value of exactly these elements. Write after write: the last one is stored.
           if (!same) fits = false;
+          // A column sum cannot be used again inside its own region.
+          if (!writes && is_column_sum(plan.commands[access.command])) {
+            fits = false;
+            refusal_ = NotFused::ColumnReduction;
+          }
         } else if (writes && !access.forwarded && !same) {
           fits = false;
         }

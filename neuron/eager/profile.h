@@ -22,7 +22,7 @@ enum class NotFused : uint8_t {
   LibraryKernel,    // what it depends on is a library kernel (a matrix product, an index)
   DifferentSpace,   // another number of elements, or dimensions that do not divide each other
   ReductionAxis,    // both reduce, over different dimensions
-  ColumnReduction,  // a reduction over outer dimensions: a kernel of its own
+  ColumnReduction,  // it reads the result of a reduction over outer dimensions
   Hazard,           // the same memory in another layout or dtype
   RegionFull,       // the region has as many commands or operands as a kernel takes
   FusionOff,        // immediate, blocking or deterministic mode

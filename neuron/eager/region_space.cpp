@@ -6,6 +6,8 @@ namespace neuron::eager {
 
 namespace {
 
+constexpr int64_t kShortestColumns = 32;
+
 using Boundaries = SmallVector<int64_t, kMaxRank>;
 
 Boundaries boundaries_of(const CanonicalCommand& command) {
@@ -86,7 +88,8 @@ bool space_fits(const Region& region, const CanonicalCommand& command) {
   // A dimension of size 1 gives no boundary to hold it apart.
   const Extents& extents = theirs.reduction != codegen::Reduction::None ? theirs : ours;
   if (extents.reduction != codegen::Reduction::None && extents.reduced <= 1) return false;
-  if (theirs.reduction == codegen::Reduction::Outer && region.has_alias) return false;
+  // Short columns: everything else in the region would run in vectors that are mostly empty.
+  if (extents.reduction == codegen::Reduction::Outer && extents.inner < kShortestColumns) return false;
   Boundaries merged;
   if (!merge_boundaries(region.boundaries, boundaries_of(command), region.numel, merged)) return false;
   return reduced_dimension_whole(extents, merged);

@@ -9,6 +9,7 @@
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/strided.h"
+#include "neuron/kernels/transpose.h"
 
 namespace neuron::kernels {
 namespace {
@@ -30,18 +31,27 @@ void sort_by_target(Dims& sizes, Dims& target, Dims& source) {
   }
 }
 
-// A block of rows x columns: the target runs along columns, the source along rows. Tiles of 16 x 16 keep both sides'
-// cache lines in use until they are done.
+// A block of rows x columns: the target runs along columns, the source along rows. Tiles of 64 x 64 stay near on both
+// sides (and their pages in the translation buffer) until all their cache lines are used up.
 template <typename T>
 void transpose_block(T* target, int64_t target_row, const T* source, int64_t source_column, int64_t rows,
                      int64_t columns) {
-  constexpr int64_t kTile = 16;
-  for (int64_t i = 0; i < rows; i += kTile) {
-    int64_t i_end = std::min(rows, i + kTile);
-    for (int64_t j = 0; j < columns; j += kTile) {
-      int64_t j_end = std::min(columns, j + kTile);
-      for (int64_t ii = i; ii < i_end; ++ii) {
-        for (int64_t jj = j; jj < j_end; ++jj) target[ii * target_row + jj] = source[ii + jj * source_column];
+  constexpr int64_t kTile = 64, kSquare = 16;
+  for (int64_t tile = 0; tile < columns; tile += kTile) {
+    const int64_t tile_end = std::min(columns, tile + kTile);
+    for (int64_t i = 0; i < rows; i += kSquare) {
+      const int64_t i_end = std::min(rows, i + kSquare);
+      for (int64_t j = tile; j < tile_end; j += kSquare) {
+        const int64_t j_end = std::min(tile_end, j + kSquare);
+        T* to = target + i * target_row + j;
+        const T* from = source + i + j * source_column;
+        if (i_end - i == kSquare && j_end - j == kSquare) {
+          transpose_square(to, target_row, from, source_column);
+        } else {
+          for (int64_t ii = 0; ii < i_end - i; ++ii) {
+            for (int64_t jj = 0; jj < j_end - j; ++jj) to[ii * target_row + jj] = from[ii + jj * source_column];
+          }
+        }
       }
     }
   }

@@ -5,6 +5,7 @@
 
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/elements.h"
+#include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/strided.h"
 
@@ -16,6 +17,12 @@ struct Groups {
   std::vector<int64_t> starts;     // rows + 1
   std::vector<int64_t> positions;  // offsets into the gradient
 };
+
+// sums += line, both without gaps.
+template <typename C>
+void add_line(C* __restrict sums, const C* __restrict line, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) sums[j] += line[j];
+}
 
 // outputs: gradient of the weight [rows, width]; inputs: gradient [indices…, width], indices;
 // attributes: padding index (-1: none), scale by frequency. Each element is the sum of its contributions in row-major
@@ -48,24 +55,39 @@ void run(const Call& call) {
     using C = typename E::Compute;
     auto* to = weight.as<typename E::Storage>();
     const auto* from = gradient.as<typename E::Storage>();
+    const int64_t next = weight.strides[1];
     // Work is cut along the width, so that a few frequent rows do not fall to one thread.
     int64_t grain = std::max<int64_t>(16, 16384 / std::max<int64_t>(1, rows + indices.numel()));
     parallel_for(call.threads, width, grain, [&](int64_t begin, int64_t end) {
-      std::vector<C> sums(end - begin);
+      const int64_t count = end - begin;
+      std::vector<C> sums(static_cast<size_t>(count)), wide(static_cast<size_t>(kIsNarrow<E> ? count : 0));
       for (int64_t row = 0; row < rows; ++row) {
-        std::fill(sums.begin(), sums.end(), C(0));
-        int64_t first = groups.starts[row], last = groups.starts[row + 1];
-        if (row != padding) {
-          for (int64_t i = first; i < last; ++i) {
-            const auto* line = from + groups.positions[i] + begin * step;
-            for (int64_t j = 0; j < end - begin; ++j) sums[j] = static_cast<C>(sums[j] + E::load(line[j * step]));
+        auto* line = to + row * weight.strides[0] + begin * next;
+        const int64_t first = groups.starts[row], last = groups.starts[row + 1];
+        if (first == last || row == padding) {
+          if (next == 1) {
+            std::memset(line, 0, static_cast<size_t>(count) * sizeof(*line));
+          } else {
+            for (int64_t j = 0; j < count; ++j) line[j * next] = E::store(C(0));
           }
-          if (by_frequency && last > first) {
-            for (C& sum : sums) sum = static_cast<C>(sum / static_cast<C>(last - first));
+          continue;
+        }
+        std::fill(sums.begin(), sums.end(), C(0));
+        for (int64_t i = first; i < last; ++i) {
+          const auto* part = from + groups.positions[i] + begin * step;
+          if constexpr (kIsNarrow<E>) {
+            load_line<E>(part, step, wide.data(), count);
+            add_line(sums.data(), wide.data(), count);
+          } else if (step == 1) {
+            add_line(sums.data(), part, count);
+          } else {
+            for (int64_t j = 0; j < count; ++j) sums[j] += part[j * step];
           }
         }
-        auto* line = to + row * weight.strides[0];
-        for (int64_t j = begin; j < end; ++j) line[j * weight.strides[1]] = E::store(sums[j - begin]);
+        if (by_frequency) {
+          for (C& sum : sums) sum = static_cast<C>(sum / static_cast<C>(last - first));
+        }
+        store_line<E>(sums.data(), line, next, count);
       }
     });
   });

@@ -6,7 +6,9 @@
 
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/elements.h"
+#include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
+#include "neuron/kernels/order_keys.h"
 #include "neuron/kernels/strided.h"
 
 namespace neuron::kernels {
@@ -49,8 +51,11 @@ struct Slices {
 // Visits every (place of self, place of other) line: body(self offset, other offset, count, self stride, other stride).
 // Lines of one place of self come in row-major order of the block and on one thread: work is cut along the slices only,
 // and along the block when `block_is_free` (reads).
-template <typename Body>
-void visit(const IndexedAccess& access, bool block_is_free, int threads, const Body& body) {
+// ahead(self offset) is told of a line some places before its turn.
+constexpr int64_t kAhead = 3;
+
+template <typename Body, typename Ahead>
+void visit(const IndexedAccess& access, bool block_is_free, int threads, const Body& body, const Ahead& ahead) {
   Slices slices(access);
   int64_t block = static_cast<int64_t>(access.self_offsets.size());
   if (slices.before_count == 0 || slices.after_count == 0 || block == 0) return;
@@ -62,6 +67,13 @@ void visit(const IndexedAccess& access, bool block_is_free, int threads, const B
       for (int64_t index = begin; index < end;) {
         int64_t before = index / block, stop = std::min(end, (before + 1) * block);
         slices.at_before(before, [&](int64_t self, int64_t other) {
+          if (slices.after.rows() == 1) {
+            for (int64_t b = index - before * block; b < stop - before * block; ++b) {
+              if (b + kAhead < block) ahead(self + access.self_offsets[b + kAhead]);
+              body(self + access.self_offsets[b], other + access.other_offsets[b], inner, self_stride, other_stride);
+            }
+            return;
+          }
           for (int64_t b = index - before * block; b < stop - before * block; ++b) {
             slices.after.for_rows(0, slices.after.rows(), [&](const auto& offsets) {
               body(self + access.self_offsets[b] + offsets[0], other + access.other_offsets[b] + offsets[1], inner,
@@ -141,14 +153,24 @@ void read_indexed(const IndexedPlaces& places, const TensorView& self, const Ten
     using T = decltype(type);
     const T* from = self.as<T>();
     T* to = other.as<T>();
-    IndexedAccess access = resolve(places, self, other);
-    visit(access, true, threads, [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
-      if (x_stride == 1 && y_stride == 1 && count > 8) {
-        std::memcpy(to + y, from + x, count * sizeof(T));
-      } else {
-        for (int64_t j = 0; j < count; ++j) to[y + j * y_stride] = from[x + j * x_stride];
-      }
-    });
+    const IndexedAccess access = resolve(places, self, other);
+    const bool rows = !access.after_sizes.empty() && access.after_self.back() == 1;
+    const int64_t line = rows ? access.after_sizes.back() : 1;
+    visit(
+        access, true, threads,
+        [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
+          if (x_stride == 1 && y_stride == 1 && count > 8) {
+            std::memcpy(to + y, from + x, count * sizeof(T));
+          } else {
+            for (int64_t j = 0; j < count; ++j) to[y + j * y_stride] = from[x + j * x_stride];
+          }
+        },
+        [&](int64_t x) {
+          // Rows of a large table are far apart: fetch the next ones while this one is copied.
+          constexpr int64_t kLine = 64 / sizeof(T);
+          const int64_t count = std::min<int64_t>(line, 32 * kLine);
+          for (int64_t j = 0; j < count; j += kLine) __builtin_prefetch(from + x + j);
+        });
   });
 }
 
@@ -158,11 +180,67 @@ void write_indexed(const IndexedPlaces& places, const TensorView& self, const Te
     T* to = self.as<T>();
     const T* from = other.as<T>();
     IndexedAccess access = resolve(places, self, other);
-    visit(access, false, threads, [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
-      for (int64_t j = 0; j < count; ++j) to[x + j * x_stride] = from[y + j * y_stride];
-    });
+    visit(
+        access, false, threads,
+        [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
+          for (int64_t j = 0; j < count; ++j) to[x + j * x_stride] = from[y + j * y_stride];
+        },
+        [](int64_t) {});
   });
 }
+
+namespace {
+
+// sums += scale * line, both without gaps.
+template <typename C>
+void add_scaled(C* __restrict sums, C scale, const C* __restrict line, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) sums[j] = add_wrapping(sums[j], multiply_wrapping(scale, line[j]));
+}
+
+// Narrow floats: every place is widened, receives all its contributions in order, and is rounded once.
+template <typename E>
+void add_to_narrow(const IndexedAccess& access, typename E::Storage* to, const typename E::Storage* from,
+                   typename E::Compute scale, int threads) {
+  using C = typename E::Compute;
+  constexpr int64_t kPiece = 1024;
+  const auto block = static_cast<int64_t>(access.self_offsets.size());
+  Slices slices(access);
+  if (slices.before_count == 0 || slices.after_count == 0 || block == 0) return;
+  // The block's positions by place, in order within a place.
+  std::vector<WideEntry> order(static_cast<size_t>(block)), spare;
+  const int64_t lowest = *std::min_element(access.self_offsets.begin(), access.self_offsets.end());
+  for (int64_t b = 0; b < block; ++b)
+    order[b] = WideEntry::of(static_cast<uint64_t>(access.self_offsets[b] - lowest), b);
+  sort_entries(order, spare, 8);
+  const int64_t inner = slices.after.inner_size(), lines = slices.after.rows(), pieces = (inner + kPiece - 1) / kPiece;
+  const int64_t self_stride = slices.after.inner_strides()[0], other_stride = slices.after.inner_strides()[1];
+  const int64_t grain = std::max<int64_t>(1, kGrain / (block * std::min(inner, kPiece)));
+  parallel_for(threads, slices.before_count * lines * pieces, grain, [&](int64_t begin, int64_t end) {
+    C sums[kPiece], wide[kPiece];
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t start = task % pieces * kPiece, count = std::min(kPiece, inner - start);
+      const int64_t line = task / pieces % lines, before = task / pieces / lines;
+      slices.at_before(before, [&](int64_t self, int64_t other) {
+        slices.after.for_rows(line, line + 1, [&](const auto& offsets) {
+          for (int64_t first = 0; first < block;) {
+            auto* place = to + self + offsets[0] + start * self_stride + access.self_offsets[order[first].place];
+            load_line<E>(place, self_stride, sums, count);
+            const uint64_t key = order[first].bits;
+            for (; first < block && order[first].bits == key; ++first) {
+              const auto* line_of =
+                  from + other + offsets[1] + start * other_stride + access.other_offsets[order[first].place];
+              load_line<E>(line_of, other_stride, wide, count);
+              add_scaled<C>(sums, scale, wide, count);
+            }
+            store_line<E>(sums, place, self_stride, count);
+          }
+        });
+      });
+    }
+  });
+}
+
+}  // namespace
 
 void add_indexed(const IndexedPlaces& places, const TensorView& self, const TensorView& other, Scalar alpha,
                  int threads) {
@@ -175,34 +253,22 @@ void add_indexed(const IndexedPlaces& places, const TensorView& self, const Tens
     } else {
       scale = static_cast<C>(alpha.as_double());
     }
+    auto* to = self.as<typename E::Storage>();
     const auto* from = other.as<typename E::Storage>();
-    auto add = [&](const TensorView& sums) {
-      C* to = sums.as<C>();
-      IndexedAccess access = resolve(places, sums, other);
-      visit(access, false, threads, [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
-        for (int64_t j = 0; j < count; ++j) {
-          C& place = to[x + j * x_stride];
-          place = add_wrapping(place, multiply_wrapping(scale, E::load(from[y + j * y_stride])));
-        }
-      });
-    };
-    if constexpr (std::is_same_v<typename E::Storage, C>) {
-      add(self);
+    const IndexedAccess access = resolve(places, self, other);
+    if constexpr (kIsNarrow<E>) {
+      add_to_narrow<E>(access, to, from, scale, threads);
     } else {
-      std::vector<C> memory(self.numel());
-      TensorView sums = self;
-      sums.data = memory.data();
-      sums.dtype = DType::Float32;
-      int64_t stride = 1;
-      for (int d = self.rank() - 1; d >= 0; --d) {
-        sums.strides[d] = stride;
-        stride *= self.sizes[d];
-      }
-      auto* to = self.as<typename E::Storage>();
-      StridedLoop<2> loop(self.sizes, {&self.strides, &sums.strides});
-      loop.for_each([&](const auto& offsets) { memory[offsets[1]] = E::load(to[offsets[0]]); });
-      add(sums);
-      loop.for_each([&](const auto& offsets) { to[offsets[0]] = E::store(memory[offsets[1]]); });
+      visit(
+          access, false, threads,
+          [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
+            if (x_stride == 1 && y_stride == 1) return add_scaled<C>(to + x, scale, from + y, count);
+            for (int64_t j = 0; j < count; ++j) {
+              C& place = to[x + j * x_stride];
+              place = add_wrapping(place, multiply_wrapping(scale, from[y + j * y_stride]));
+            }
+          },
+          [](int64_t) {});
     }
   });
 }

@@ -2,11 +2,16 @@
 // over the last two dimensions of contiguous tensors. Planes are independent; sums in a plane are in row-major order,
 // narrow floats in float32.
 #include <algorithm>
-#include <vector>
+#include <limits>
 
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/elements.h"
+#include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
+#include "neuron/kernels/scratch.h"
+
+// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
+#define NEURON_AVX2 __attribute__((target("avx2")))
 
 namespace neuron::kernels {
 namespace {
@@ -27,6 +32,32 @@ void for_each_plane(const TensorView& view, int64_t work, int threads, const Bod
                });
 }
 
+// Sums of a plane that start from zero: in the plane itself, or in float32 beside a narrow one.
+template <typename E>
+class PlaneSums {
+ public:
+  using S = typename E::Storage;
+  using C = typename E::Compute;
+  PlaneSums(S* plane, int64_t size) : plane_(plane), size_(size) {
+    static thread_local Scratch memory;
+    if constexpr (kIsNarrow<E>) {
+      sums_ = memory.get<C>(size);
+    } else {
+      sums_ = plane;
+    }
+    std::fill(sums_, sums_ + size, C(0));
+  }
+  C* data() { return sums_; }
+  void finish() {
+    if constexpr (kIsNarrow<E>) narrow_line<E>(sums_, plane_, size_);
+  }
+
+ private:
+  S* plane_;
+  C* sums_;
+  int64_t size_;
+};
+
 // A window along one dimension: [begin, end) inside the input and its nominal length, padding included.
 struct Window {
   int64_t begin, end, nominal;
@@ -44,36 +75,79 @@ struct MaximumWindows {
   }
 };
 
-// outputs: values, indices (int64, position in the plane); inputs: input. The first of equal maxima; a NaN wins.
+// A row of outputs looks at one tap of its windows at a time: the taps of neighbouring windows lie `kStride` apart, so
+// that the comparison of many windows is vector code. kStride 0: any stride.
+template <typename C, int64_t kStride>
+NEURON_AVX2 void take_larger(const C* __restrict row, int64_t stride, int32_t place, C* __restrict maxima,
+                             int32_t* __restrict places, int64_t count) {
+  const int64_t step = kStride != 0 ? kStride : stride;
+  for (int64_t j = 0; j < count; ++j) {
+    const C value = row[j * step];
+    const bool larger = (value > maxima[j]) | (value != value);
+    maxima[j] = larger ? value : maxima[j];
+    places[j] = larger ? place + static_cast<int32_t>(j * step) : places[j];
+  }
+}
+
+// Maxima of one row of windows of a plane. `maxima` and `places` have a value per window.
+template <typename C>
+void max_pool_row(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t width, C* maxima,
+                  int32_t* places) {
+  const int64_t stride = windows.a[3], dilation = windows.a[7];
+  const int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in.height);
+  for (int64_t j = 0; j < width; ++j) {
+    places[j] = static_cast<int32_t>(y_first * in.width + windows.first(j, 1));
+    maxima[j] = plane[places[j]];
+  }
+  for (int64_t y = y_first; y < y_end; y += windows.a[6]) {
+    for (int64_t tap = 0; tap < windows.a[1]; ++tap) {
+      // The windows whose tap lies inside the row: 0 <= j * stride + shift < width.
+      const int64_t shift = tap * dilation - windows.a[5];
+      const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+      const int64_t end = std::min(width, (in.width - shift + stride - 1) / stride);
+      if (begin >= end) continue;
+      const int64_t x = begin * stride + shift;
+      const C* row = plane + y * in.width + x;
+      const auto place = static_cast<int32_t>(y * in.width + x);
+      if (stride == 1) {
+        take_larger<C, 1>(row, 1, place, maxima + begin, places + begin, end - begin);
+      } else if (stride == 2) {
+        take_larger<C, 2>(row, 2, place, maxima + begin, places + begin, end - begin);
+      } else {
+        take_larger<C, 0>(row, stride, place, maxima + begin, places + begin, end - begin);
+      }
+    }
+  }
+}
+
+// outputs: values, indices (int64, position in the plane); inputs: input. The first of equal maxima; the last NaN wins.
 void run_max_pool(const Call& call) {
   const TensorView &values = call.outputs[0], &in = call.inputs[0];
   Plane out_plane(values), in_plane(in);
   MaximumWindows windows{call.attributes};
+  if (in_plane.size() > std::numeric_limits<int32_t>::max())
+    fail(ErrorKind::Runtime, "max_pool: a plane of {} elements, at most 2^31 - 1 are allowed", in_plane.size());
   dispatch_real(in.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;
     for_each_plane(in, in_plane.size(), call.threads, [&](int64_t plane) {
+      static thread_local Scratch wide_memory, maxima_memory, places_memory;
       const auto* from = in.as<typename E::Storage>() + plane * in_plane.size();
-      auto* to = values.as<typename E::Storage>() + plane * out_plane.size();
-      int64_t* places = call.outputs[1].as<int64_t>() + plane * out_plane.size();
+      const C* source;
+      if constexpr (kIsNarrow<E>) {
+        C* wide = wide_memory.get<C>(in_plane.size());
+        widen_line<E>(from, wide, in_plane.size());
+        source = wide;
+      } else {
+        source = from;
+      }
+      C* maxima = maxima_memory.get<C>(out_plane.width);
+      auto* places = places_memory.get<int32_t>(out_plane.width);
       for (int64_t i = 0; i < out_plane.height; ++i) {
-        int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in_plane.height);
-        for (int64_t j = 0; j < out_plane.width; ++j) {
-          int64_t x_first = windows.first(j, 1), x_end = windows.end(j, 1, in_plane.width);
-          int64_t best = y_first * in_plane.width + x_first;
-          C maximum = E::load(from[best]);
-          for (int64_t y = y_first; y < y_end; y += call.attributes[6]) {
-            for (int64_t x = x_first; x < x_end; x += call.attributes[7]) {
-              C value = E::load(from[y * in_plane.width + x]);
-              if (value > maximum || value != value) {
-                maximum = value;
-                best = y * in_plane.width + x;
-              }
-            }
-          }
-          to[i * out_plane.width + j] = E::store(maximum);
-          places[i * out_plane.width + j] = best;
-        }
+        max_pool_row(windows, source, in_plane, i, out_plane.width, maxima, places);
+        const int64_t start = plane * out_plane.size() + i * out_plane.width;
+        narrow_line<E>(maxima, values.as<typename E::Storage>() + start, out_plane.width);
+        std::copy(places, places + out_plane.width, call.outputs[1].as<int64_t>() + start);
       }
     });
   });
@@ -86,12 +160,11 @@ void run_max_pool_backward(const Call& call) {
   dispatch_float(result.dtype, [&](auto element) {
     using E = decltype(element);
     for_each_plane(result, in_plane.size(), call.threads, [&](int64_t plane) {
-      std::vector<typename E::Compute> sums(in_plane.size());
+      PlaneSums<E> sums(result.as<typename E::Storage>() + plane * in_plane.size(), in_plane.size());
       const auto* from = gradient.as<typename E::Storage>() + plane * out_plane.size();
       const int64_t* places = call.inputs[1].as<int64_t>() + plane * out_plane.size();
-      for (int64_t i = 0; i < out_plane.size(); ++i) sums[places[i]] += E::load(from[i]);
-      auto* to = result.as<typename E::Storage>() + plane * in_plane.size();
-      for (int64_t i = 0; i < in_plane.size(); ++i) to[i] = E::store(sums[i]);
+      for (int64_t i = 0; i < out_plane.size(); ++i) sums.data()[places[i]] += E::load(from[i]);
+      sums.finish();
     });
   });
 }
@@ -128,6 +201,62 @@ struct AverageWindows {
   }
 };
 
+// The taps of an average window along a row that lie inside it, for all windows of the row: body(tap's first window,
+// end, position of the first one's element). Taps come in the order of positions, or against it.
+template <typename Body>
+void for_each_tap(std::span<const int64_t> a, int64_t in_width, int64_t out_width, bool backwards, const Body& body) {
+  const int64_t size = a[1], stride = a[3];
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t tap = backwards ? size - 1 - i : i, shift = tap - a[5];
+    const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    const int64_t end = std::min(out_width, (in_width - shift + stride - 1) / stride);
+    if (begin < end) body(begin, end, begin * stride + shift);
+  }
+}
+
+template <typename C, int64_t kStride>
+NEURON_AVX2 void add_strided(const C* __restrict row, int64_t stride, C* __restrict sums, int64_t count) {
+  const int64_t step = kStride != 0 ? kStride : stride;
+  for (int64_t j = 0; j < count; ++j) sums[j] += row[j * step];
+}
+
+// The divisors of a row of windows.
+template <typename C>
+void set_divisors(const AverageWindows& windows, const Window& y, C* divisors) {
+  for (int64_t j = 0; j < windows.out.width; ++j) {
+    const Window x = windows.columns(j);
+    divisors[j] = static_cast<C>(windows.divisor(y, x));
+    if (y.begin >= y.end || x.begin >= x.end) divisors[j] = C(1);  // an empty sum stays zero
+  }
+}
+
+// Sums of one row of windows, each in row-major order.
+template <typename C>
+void sum_windows(const AverageWindows& windows, const C* plane, const Window& y, C* sums) {
+  const int64_t width = windows.in.width;
+  std::fill(sums, sums + windows.out.width, C(0));
+  for (int64_t r = y.begin; r < y.end; ++r) {
+    const C* row = plane + r * width;
+    if (windows.attributes.empty()) {
+      for (int64_t j = 0; j < windows.out.width; ++j) {
+        const Window x = windows.columns(j);
+        for (int64_t c = x.begin; c < x.end; ++c) sums[j] += row[c];
+      }
+      continue;
+    }
+    const int64_t stride = windows.attributes[3];
+    for_each_tap(windows.attributes, width, windows.out.width, false, [&](int64_t begin, int64_t end, int64_t x) {
+      if (stride == 1) {
+        add_strided<C, 1>(row + x, 1, sums + begin, end - begin);
+      } else if (stride == 2) {
+        add_strided<C, 2>(row + x, 2, sums + begin, end - begin);
+      } else {
+        add_strided<C, 0>(row + x, stride, sums + begin, end - begin);
+      }
+    });
+  }
+}
+
 // outputs: result; inputs: input.
 void run_average_pool(const Call& call) {
   const TensorView &out = call.outputs[0], &in = call.inputs[0];
@@ -136,24 +265,31 @@ void run_average_pool(const Call& call) {
     using E = decltype(element);
     using C = typename E::Compute;
     for_each_plane(in, windows.in.size(), call.threads, [&](int64_t plane) {
+      static thread_local Scratch wide_memory, sums_memory;
       const auto* from = in.as<typename E::Storage>() + plane * windows.in.size();
       auto* to = out.as<typename E::Storage>() + plane * windows.out.size();
+      const C* source;
+      if constexpr (kIsNarrow<E>) {
+        C* wide = wide_memory.get<C>(windows.in.size());
+        widen_line<E>(from, wide, windows.in.size());
+        source = wide;
+      } else {
+        source = from;
+      }
+      const int64_t width = windows.out.width;
+      C *sums = sums_memory.get<C>(2 * width), *divisors = sums + width;
       for (int64_t i = 0; i < windows.out.height; ++i) {
-        for (int64_t j = 0; j < windows.out.width; ++j) {
-          Window y = windows.rows(i), x = windows.columns(j);
-          C sum = 0;
-          for (int64_t r = y.begin; r < y.end; ++r) {
-            for (int64_t c = x.begin; c < x.end; ++c) sum += E::load(from[r * windows.in.width + c]);
-          }
-          bool empty = y.begin >= y.end || x.begin >= x.end;
-          to[i * windows.out.width + j] = E::store(empty ? C(0) : sum / static_cast<C>(windows.divisor(y, x)));
-        }
+        const Window y = windows.rows(i);
+        sum_windows(windows, source, y, sums);
+        set_divisors(windows, y, divisors);
+        for (int64_t j = 0; j < width; ++j) sums[j] /= divisors[j];
+        narrow_line<E>(sums, to + i * width, width);
       }
     });
   });
 }
 
-// outputs: gradient of the input; inputs: gradient.
+// outputs: gradient of the input; inputs: gradient. A position receives from its windows in row-major order.
 void run_average_pool_backward(const Call& call) {
   const TensorView &result = call.outputs[0], &gradient = call.inputs[0];
   AverageWindows windows{call.attributes, Plane(result), Plane(gradient)};
@@ -161,19 +297,33 @@ void run_average_pool_backward(const Call& call) {
     using E = decltype(element);
     using C = typename E::Compute;
     for_each_plane(result, windows.in.size(), call.threads, [&](int64_t plane) {
-      std::vector<C> sums(windows.in.size());
+      static thread_local Scratch memory;
+      PlaneSums<E> sums(result.as<typename E::Storage>() + plane * windows.in.size(), windows.in.size());
       const auto* from = gradient.as<typename E::Storage>() + plane * windows.out.size();
+      const int64_t width = windows.out.width;
+      C *shares = memory.get<C>(2 * width), *divisors = shares + width;
       for (int64_t i = 0; i < windows.out.height; ++i) {
-        for (int64_t j = 0; j < windows.out.width; ++j) {
-          Window y = windows.rows(i), x = windows.columns(j);
-          C share = E::load(from[i * windows.out.width + j]) / static_cast<C>(windows.divisor(y, x));
-          for (int64_t r = y.begin; r < y.end; ++r) {
-            for (int64_t c = x.begin; c < x.end; ++c) sums[r * windows.in.width + c] += share;
+        const Window y = windows.rows(i);
+        widen_line<E>(from + i * width, shares, width);
+        set_divisors(windows, y, divisors);
+        for (int64_t j = 0; j < width; ++j) shares[j] /= divisors[j];
+        for (int64_t r = y.begin; r < y.end; ++r) {
+          C* row = sums.data() + r * windows.in.width;
+          if (windows.attributes.empty()) {
+            for (int64_t j = 0; j < width; ++j) {
+              const Window x = windows.columns(j);
+              for (int64_t c = x.begin; c < x.end; ++c) row[c] += shares[j];
+            }
+            continue;
           }
+          // Of two windows the left one reaches a position with its later tap.
+          const int64_t stride = windows.attributes[3];
+          for_each_tap(windows.attributes, windows.in.width, width, true, [&](int64_t begin, int64_t end, int64_t x) {
+            for (int64_t j = begin; j < end; ++j) row[x + (j - begin) * stride] += shares[j];
+          });
         }
       }
-      auto* to = result.as<typename E::Storage>() + plane * windows.in.size();
-      for (int64_t i = 0; i < windows.in.size(); ++i) to[i] = E::store(sums[i]);
+      sums.finish();
     });
   });
 }

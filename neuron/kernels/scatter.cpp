@@ -6,7 +6,9 @@
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/copy.h"
 #include "neuron/kernels/elements.h"
+#include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
+#include "neuron/kernels/scratch.h"
 #include "neuron/kernels/strided.h"
 
 namespace neuron::kernels {
@@ -16,14 +18,26 @@ constexpr int64_t kGrain = 8192;  // elements worth a thread
 
 enum class Combine : int64_t { Assign, Add, Multiply, Minimum, Maximum };
 
+// Throws when one of `count` indices is outside [0, size). Negative ones are large when taken as unsigned.
+template <typename I>
+void check_line(const I* values, int64_t stride, int64_t count, int64_t dimension, int64_t size) {
+  using Unsigned = std::make_unsigned_t<I>;
+  Unsigned largest = 0;
+  for (int64_t j = 0; j < count; ++j) largest = std::max(largest, static_cast<Unsigned>(values[j * stride]));
+  if (largest < static_cast<uint64_t>(size)) return;
+  for (int64_t j = 0; j < count; ++j) {
+    const int64_t value = values[j * stride];
+    if (value < 0 || value >= size)
+      fail(ErrorKind::Runtime, "index {} is out of bounds for dimension {} with size {}", value, dimension, size);
+  }
+}
+
 void check_indices(const TensorView& index, int64_t dimension, int64_t size) {
   dispatch_index(index.dtype, [&](auto type) {
     const auto* values = index.as<decltype(type)>();
-    StridedLoop<1>(index.sizes, {&index.strides}).for_each([&](const auto& offsets) {
-      int64_t value = values[offsets[0]];
-      if (value < 0 || value >= size) {
-        fail(ErrorKind::Runtime, "index {} is out of bounds for dimension {} with size {}", value, dimension, size);
-      }
+    StridedLoop<1> loop(index.sizes, {&index.strides});
+    loop.for_rows(0, loop.rows(), [&](const auto& offsets) {
+      check_line(values + offsets[0], loop.inner_strides()[0], loop.inner_size(), dimension, size);
     });
   });
 }
@@ -42,7 +56,6 @@ void run_gather(const Call& call) {
   TensorView result = at_least_1d(call.outputs[0]), self = at_least_1d(call.inputs[0]),
              index = at_least_1d(call.inputs[1]);
   int64_t dimension = call.attributes[0], along = self.strides[dimension];
-  check_indices(index, dimension, self.sizes[dimension]);
   Dims rest = self.strides;
   rest[dimension] = 0;
   StridedLoop<3> loop(index.sizes, {&result.strides, &rest, &index.strides});
@@ -56,9 +69,15 @@ void run_gather(const Call& call) {
       auto strides = loop.inner_strides();
       parallel_for(call.threads, loop.rows(), std::max<int64_t>(1, kGrain / count), [&](int64_t begin, int64_t end) {
         loop.for_rows(begin, end, [&](const auto& offsets) {
-          for (int64_t j = 0; j < count; ++j) {
-            int64_t pick = picks[offsets[2] + j * strides[2]];
-            to[offsets[0] + j * strides[0]] = from[offsets[1] + j * strides[1] + pick * along];
+          const auto* pick = picks + offsets[2];
+          check_line(pick, strides[2], count, dimension, self.sizes[dimension]);
+          T* target = to + offsets[0];
+          const T* source = from + offsets[1];
+          if (strides[0] == 1 && strides[1] == 0 && strides[2] == 1 && along == 1) {
+            for (int64_t j = 0; j < count; ++j) target[j] = source[pick[j]];
+          } else {
+            for (int64_t j = 0; j < count; ++j)
+              target[j * strides[0]] = source[j * strides[1] + pick[j * strides[2]] * along];
           }
         });
       });
@@ -66,9 +85,9 @@ void run_gather(const Call& call) {
   });
 }
 
-template <typename C>
-C combine(Combine how, C old, C value) {
-  switch (how) {
+template <Combine kHow, typename C>
+C combine(C old, C value) {
+  switch (kHow) {
     case Combine::Add:
       return add_wrapping(old, value);
     case Combine::Multiply:
@@ -81,6 +100,23 @@ C combine(Combine how, C old, C value) {
       break;
   }
   return value;
+}
+
+// body(std::integral_constant<Combine, how>): decided once, not for every element.
+template <typename Body>
+void with_combine(Combine how, const Body& body) {
+  switch (how) {
+    case Combine::Assign:
+      return body(std::integral_constant<Combine, Combine::Assign>{});
+    case Combine::Add:
+      return body(std::integral_constant<Combine, Combine::Add>{});
+    case Combine::Multiply:
+      return body(std::integral_constant<Combine, Combine::Multiply>{});
+    case Combine::Minimum:
+      return body(std::integral_constant<Combine, Combine::Minimum>{});
+    case Combine::Maximum:
+      return body(std::integral_constant<Combine, Combine::Maximum>{});
+  }
 }
 
 // update(place of self, element of source) for every index. Elements that may meet lie in one line along the dimension;
@@ -108,7 +144,14 @@ void scatter_lines(const TensorView& self, C* to, const TensorView& index, const
             C& place = to[offsets[0] + j * strides[0] + pick * along];
             update(place, from[offsets[2] + j * strides[2] + l * source_along]);
           };
-          if (index_along == 1) {
+          if (index_along == 1 && source_along == 1 && along == 1) {
+            for (int64_t j = first; j < stop; ++j) {
+              C* line_to = to + offsets[0] + j * strides[0];
+              const auto* pick = picks + offsets[1] + j * strides[1];
+              const S* line_from = from + offsets[2] + j * strides[2];
+              for (int64_t l = 0; l < length; ++l) update(line_to[pick[l]], line_from[l]);
+            }
+          } else if (index_along == 1) {
             for (int64_t j = first; j < stop; ++j)
               for (int64_t l = 0; l < length; ++l) element(l, j);
           } else {
@@ -157,24 +200,32 @@ void run_scatter(const Call& call) {
     using E = decltype(element);
     using C = typename E::Compute;
     const auto* from = source.as<typename E::Storage>();
-    auto update = [how](C& place, typename E::Storage value) { place = combine(how, place, E::load(value)); };
-    if constexpr (std::is_same_v<typename E::Storage, C>) {
-      scatter_lines(self, self.as<C>(), index, source, from, dimension, call.threads, update);
-    } else {
-      std::vector<C> memory(self.numel());
-      TensorView sums = self;
-      sums.data = memory.data();
-      int64_t stride = 1;
-      for (int d = self.rank() - 1; d >= 0; --d) {
-        sums.strides[d] = stride;
-        stride *= self.sizes[d];
+    with_combine(how, [&](auto constant) {
+      auto update = [](C& place, typename E::Storage value) {
+        place = combine<decltype(constant)::value>(place, E::load(value));
+      };
+      if constexpr (!kIsNarrow<E>) {
+        scatter_lines(self, self.as<C>(), index, source, from, dimension, call.threads, update);
+      } else {
+        static thread_local Scratch memory;
+        C* wide = memory.get<C>(self.numel());
+        TensorView sums = self;
+        sums.data = wide;
+        int64_t stride = 1;
+        for (int d = self.rank() - 1; d >= 0; --d) {
+          sums.strides[d] = stride;
+          stride *= self.sizes[d];
+        }
+        auto* to = self.as<typename E::Storage>();
+        StridedLoop<2> loop(self.sizes, {&self.strides, &sums.strides});
+        const int64_t inner = loop.inner_size(), step = loop.inner_strides()[0];
+        loop.for_rows(0, loop.rows(),
+                      [&](const auto& offsets) { load_line<E>(to + offsets[0], step, wide + offsets[1], inner); });
+        scatter_lines(sums, wide, index, source, from, dimension, call.threads, update);
+        loop.for_rows(0, loop.rows(),
+                      [&](const auto& offsets) { store_line<E>(wide + offsets[1], to + offsets[0], step, inner); });
       }
-      auto* to = self.as<typename E::Storage>();
-      StridedLoop<2> loop(self.sizes, {&self.strides, &sums.strides});
-      loop.for_each([&](const auto& offsets) { memory[offsets[1]] = E::load(to[offsets[0]]); });
-      scatter_lines(sums, memory.data(), index, source, from, dimension, call.threads, update);
-      loop.for_each([&](const auto& offsets) { to[offsets[0]] = E::store(memory[offsets[1]]); });
-    }
+    });
   });
 }
 

@@ -98,7 +98,7 @@ class RandomGraph {
       values_.push_back(r.spread(reduced));
       add_operation(r);
     }
-    if (r.spec.reduction == Reduction::Inner && pick(3) != 0) r.result(any(), inner(true));
+    if (pick(3) != 0) r.result(any(), inner(true));
   }
 
   std::mt19937 random_;

@@ -1,5 +1,6 @@
 // Regions that reduce the last dimension but one and keep the innermost: all columns of a panel are accumulated side by
-// side while the rows above one another are read in order, so that memory is read as it lies.
+// side while the rows above one another are read in order, so that memory is read as it lies. Full results are stored
+// on the way.
 #include "neuron/codegen/llvm/kernel_emitter.h"
 
 namespace neuron::codegen {
@@ -103,6 +104,9 @@ class ColumnEmitter final : public KernelEmitter {
       InnerLoop loop = make_loop(part_count(stage));
       const std::vector<int> inputs = add_inputs(loop, stage, reduced);
       const int sources = add_accumulators(loop, begin, false), targets = add_accumulators(loop, begin, true);
+      std::vector<int> outputs;
+      for (int i = 0; i < output_count(); ++i)
+        outputs.push_back(plan_.output_is_reduced(i) ? -1 : add_output(loop, i, reduced));
       loop.emit(begin, end, [&](Value* position, int parts) {
         values_.begin_body(parts);
         std::vector<llvm::SmallVector<Value*, 8>> sums(static_cast<size_t>(parts));
@@ -113,9 +117,17 @@ class ColumnEmitter final : public KernelEmitter {
         }
         for (int part = 0; part < parts; ++part) {
           for (size_t i = 0; i < slots_.size(); ++i) loop.store(targets + static_cast<int>(i), part, sums[part][i]);
+          for (size_t i = 0; i < outputs.size(); ++i) {
+            if (outputs[i] >= 0) loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
+          }
         }
       });
     });
+  }
+
+  int add_output(InnerLoop& loop, int output, Value* reduced) {
+    const int operand = input_count() + output;
+    return loop.add_output(operands_.stream(operand, row_of(operand, reduced)));
   }
 
   // The chunk's accumulators as streams over the region's columns; returns the first.
@@ -164,7 +176,7 @@ class ColumnEmitter final : public KernelEmitter {
     });
   }
 
-  // Operations on reduced values, and the stores.
+  // Operations on reduced values, and their stores.
   void finish(Value* begin, Value* end) {
     InnerLoop loop = make_loop(1);
     for (Slot& slot : slots_) {
@@ -173,10 +185,8 @@ class ColumnEmitter final : public KernelEmitter {
       loop.add_input({accumulator_dtype(slot), base, nullptr, true});
     }
     std::vector<int> outputs;
-    for (int i = 0; i < output_count(); ++i) {
-      const int operand = input_count() + i;
-      outputs.push_back(loop.add_output(operands_.stream(operand, operands_.row(operand))));
-    }
+    for (int i = 0; i < output_count(); ++i)
+      outputs.push_back(plan_.output_is_reduced(i) ? add_output(loop, i, nullptr) : -1);
     Lanes lanes(b_, width_);
     loop.emit(begin, end, [&](Value*, int) {
       values_.begin_body(1);
@@ -190,7 +200,9 @@ class ColumnEmitter final : public KernelEmitter {
         if (operation.opcode == ir::Opcode::Reduce || operation.opcode == ir::Opcode::BroadcastInDim) continue;
         if (plan_.scope(operation.results[0]) == Scope::Column) values_.emit(static_cast<int>(i), 0);
       }
-      for (int i = 0; i < output_count(); ++i) loop.store(outputs[i], 0, values_.get(graph_.results()[i], 0));
+      for (int i = 0; i < output_count(); ++i) {
+        if (outputs[i] >= 0) loop.store(outputs[i], 0, values_.get(graph_.results()[i], 0));
+      }
     });
   }
 

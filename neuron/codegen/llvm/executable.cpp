@@ -9,6 +9,7 @@
 #include "neuron/base/hash.h"
 #include "neuron/base/small_vector.h"
 #include "neuron/base/thread_pool.h"
+#include "neuron/kernels/copy.h"
 
 namespace neuron::codegen {
 
@@ -34,10 +35,10 @@ struct Header {
 
 uint64_t checksum(const KernelFacts& facts, std::string_view object) {
   uint64_t seed = hash_bytes(object.data(), object.size());
-  for (uint64_t fact :
-       {static_cast<uint64_t>(facts.rank), static_cast<uint64_t>(facts.reduction), static_cast<uint64_t>(facts.target),
-        static_cast<uint64_t>(facts.scratch_rows), static_cast<uint64_t>(facts.has_phases),
-        static_cast<uint64_t>(facts.accumulators), static_cast<uint64_t>(facts.cost)}) {
+  for (uint64_t fact : {static_cast<uint64_t>(facts.rank), static_cast<uint64_t>(facts.reduction),
+                        static_cast<uint64_t>(facts.target), static_cast<uint64_t>(facts.scratch_rows),
+                        static_cast<uint64_t>(facts.has_phases), static_cast<uint64_t>(facts.accumulators),
+                        static_cast<uint64_t>(facts.copied_bytes), static_cast<uint64_t>(facts.cost)}) {
     seed = hash_combine(seed, fact);
   }
   return seed;
@@ -85,6 +86,10 @@ KernelFacts facts_of(const Plan& plan, HostTarget target) {
       if (operand.kind == OperandKind::Tensor && operand.inner == InnerStride::Other) facts.strided = 1;
     }
   }
+  if (plan.graph().operations().empty() && spec.inputs.size() == 1 && spec.outputs.size() == 1 &&
+      spec.inputs[0].kind == OperandKind::Tensor && spec.reduction == Reduction::None) {
+    facts.copied_bytes = static_cast<uint8_t>(dtype_size(spec.inputs[0].dtype));
+  }
   facts.operands = static_cast<uint16_t>(spec.inputs.size() + spec.outputs.size());
   facts.cost = std::max(1, plan.cost());
   return facts;
@@ -110,7 +115,7 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
   if (elements == 0) return;
   if (facts_.strided && outer > 0 && elements >= kTileRows * kTileColumns) {
     const int dimension = tile_dimension(arguments);
-    if (dimension >= 0) return run_tiles(arguments, dimension);
+    if (dimension >= 0) return facts_.copied_bytes != 0 ? run_copy(arguments) : run_tiles(arguments, dimension);
   }
   auto call = [&](int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end) {
     const KernelRange range{row_begin, row_end, column_begin, column_end, 0, 0, Phase::Whole, nullptr, nullptr};
@@ -128,6 +133,23 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
           begin += last - first;
         }
       });
+}
+
+// A transposition alone is the library's: it moves whole cache lines by squares in registers.
+void HostExecutable::run_copy(const RegionArguments& arguments) const {
+  constexpr std::pair<int, DType> kMoved[] = {
+      {1, DType::UInt8}, {2, DType::UInt16}, {4, DType::UInt32}, {8, DType::UInt64}, {16, DType::Complex128}};
+  kernels::TensorView views[2];
+  for (int k = 0; k < 2; ++k) {
+    views[k].data = arguments.pointers[k];
+    for (auto [bytes, dtype] : kMoved) {
+      if (bytes == facts_.copied_bytes) views[k].dtype = dtype;
+    }
+    views[k].sizes.assign(arguments.sizes, arguments.sizes + facts_.rank);
+    const int64_t* strides = arguments.strides + k * facts_.rank;
+    views[k].strides.assign(strides, strides + facts_.rank);
+  }
+  kernels::copy_tensor(views[1], views[0], arguments.threads);
 }
 
 // The dimension along which an operand that is strided along the innermost one lies closer in memory; -1 when there is

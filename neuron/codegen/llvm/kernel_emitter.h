@@ -40,6 +40,8 @@ class KernelEmitter {
   std::vector<int> add_inputs(InnerLoop& loop, const Stage& stage, llvm::Value* reduced = nullptr);
   void load_inputs(InnerLoop& loop, const Stage& stage, const std::vector<int>& streams, llvm::Value* position,
                    int part, llvm::Value* reduced = nullptr);
+  // Where the current row of an operand starts; in an Outer region, at position `reduced` of the reduced dimension.
+  llvm::Value* row_of(int operand, llvm::Value* reduced);
   // The operands of a reduce operation for one part, in accumulator form.
   llvm::SmallVector<llvm::Value*, 2> reduced_elements(const Reducer& reducer, int part);
 
@@ -57,7 +59,6 @@ class KernelEmitter {
  private:
   void set_scalars();
   void set_index_lanes();
-  llvm::Value* row_of(int operand, llvm::Value* reduced);
 
   struct IndexLanes {
     llvm::Value* lanes = nullptr;

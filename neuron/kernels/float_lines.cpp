@@ -1,0 +1,51 @@
+#include "neuron/kernels/float_lines.h"
+
+#include <immintrin.h>
+
+// Every processor that the embedded device runs on has these (neuron/runtime/device.cpp).
+#define NEURON_AVX2 __attribute__((target("avx2,f16c")))
+
+namespace neuron::kernels {
+
+NEURON_AVX2 void widen_bfloat16(const uint16_t* from, float* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+    _mm256_storeu_ps(to + i, _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16)));
+  }
+  for (; i < count; ++i) to[i] = BFloat16Element::load(from[i]);
+}
+
+NEURON_AVX2 void narrow_bfloat16(const float* from, uint16_t* to, int64_t count) {
+  const __m256i one = _mm256_set1_epi32(1), half = _mm256_set1_epi32(0x7fff), nan = _mm256_set1_epi32(0x7fc0);
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m256 value = _mm256_loadu_ps(from + i);
+    const __m256i bits = _mm256_castps_si256(value);
+    const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+    __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, half), last), 16);
+    const __m256i unordered = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    rounded = _mm256_blendv_epi8(rounded, nan, unordered);
+    const __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), packed);
+  }
+  for (; i < count; ++i) to[i] = BFloat16Element::store(from[i]);
+}
+
+NEURON_AVX2 void widen_float16(const uint16_t* from, float* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+  for (; i < count; ++i) to[i] = Float16Element::load(from[i]);
+}
+
+NEURON_AVX2 void narrow_float16(const float* from, uint16_t* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m128i packed = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), packed);
+  }
+  for (; i < count; ++i) to[i] = Float16Element::store(from[i]);
+}
+
+}  // namespace neuron::kernels
