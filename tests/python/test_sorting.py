@@ -1,4 +1,4 @@
-"""sort, topk and cumulative operations on the device against the CPU."""
+"""sort, topk, medians, searches and cumulative operations on the device against the CPU."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ NATIVE = {
     "cumprod",
     "_cummax_helper",
     "_cummin_helper",
+    "kthvalue",
+    "median",
+    "median.dim",
+    "nanmedian",
+    "nanmedian.dim",
+    "searchsorted.Tensor",
+    "bucketize.Tensor",
 }
 
 
@@ -77,3 +84,64 @@ def test_isin():
         assert torch.equal(got.cpu(), torch.isin(a, b, invert=True))
     nan = torch.tensor([float("nan"), 1.0])
     assert torch.isin(nan.to("neuron"), nan.to("neuron")).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("shape", [(4, 31, 3), (500,), (2, 1), ()])
+def test_kth_value_and_medians(dtype, shape):
+    torch.manual_seed(0)
+    x = (torch.randn(shape) * 8).to(dtype)
+    y = x.to("neuron")
+    for dimension in range(-1, max(len(shape), 1)):
+        length = x.size(dimension) if shape else 1
+        for keep in (False, True):
+            for name, arguments in (
+                ("kthvalue", ((length + 2) // 3, dimension, keep)),
+                ("median", (dimension, keep)),
+                ("nanmedian", (dimension, keep)),
+            ):
+                values, index = getattr(y, name)(*arguments)
+                expected, _ = getattr(x, name)(*arguments)
+                assert torch.equal(values.cpu(), expected), (name, dimension)
+                assert index.shape == expected.shape
+                places, picked = index.cpu(), values.cpu()
+                if shape and not keep:
+                    places, picked = places.unsqueeze(dimension), picked.unsqueeze(dimension)
+                if shape:
+                    assert torch.equal(x.gather(dimension, places), picked)
+    assert torch.equal(y.median().cpu(), x.median())
+    assert torch.equal(y.nanmedian().cpu(), x.nanmedian())
+
+
+def test_medians_of_nan():
+    nan = float("nan")
+    x = torch.tensor([[3.0, nan, 1.0, 2.0, nan], [nan] * 5, [5.0, 4.0, 3.0, 2.0, 1.0]])
+    y = x.to("neuron")
+    for name in ("median", "nanmedian"):
+        values, index = getattr(y, name)(1)
+        expected, expected_index = getattr(x, name)(1)
+        torch.testing.assert_close(values.cpu(), expected, rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(index.cpu()[::2], expected_index[::2])
+        torch.testing.assert_close(getattr(y, name)().cpu(), getattr(x, name)(), rtol=0, atol=0, equal_nan=True)
+    with pytest.raises(RuntimeError, match="selected number k out of range"):
+        y.kthvalue(6, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32])
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("out_int32", [False, True])
+def test_places_in_sorted_sequences(dtype, right, out_int32):
+    torch.manual_seed(0)
+    sequence = torch.randint(-9, 9, (30,)).to(dtype).sort().values
+    values = torch.randint(-12, 12, (7, 5)).to(dtype)
+    if dtype.is_floating_point:
+        values[0, 0] = float("nan")
+    got = torch.searchsorted(sequence.to("neuron"), values.to("neuron"), right=right, out_int32=out_int32)
+    expected = torch.searchsorted(sequence, values, right=right, out_int32=out_int32)
+    assert got.dtype == expected.dtype
+    assert torch.equal(got.cpu(), expected)
+    got = torch.bucketize(values.to("neuron").t(), sequence.to("neuron"), right=right, out_int32=out_int32)
+    assert torch.equal(got.cpu(), torch.bucketize(values.t(), sequence, right=right, out_int32=out_int32))
+    lines = torch.randint(-9, 9, (7, 12)).to(dtype).sort(-1).values
+    got = torch.searchsorted(lines.to("neuron"), values.to("neuron"), side="right" if right else "left")
+    assert torch.equal(got.cpu(), torch.searchsorted(lines, values, side="right" if right else "left"))
