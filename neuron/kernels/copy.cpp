@@ -39,10 +39,10 @@ void transpose_block(T* target, int64_t target_row, const T* source, int64_t sou
   constexpr int64_t kTile = 64, kSquare = 16;
   for (int64_t tile = 0; tile < columns; tile += kTile) {
     const int64_t tile_end = std::min(columns, tile + kTile);
-    for (int64_t i = 0; i < rows; i += kSquare) {
-      const int64_t i_end = std::min(rows, i + kSquare);
-      for (int64_t j = tile; j < tile_end; j += kSquare) {
-        const int64_t j_end = std::min(tile_end, j + kSquare);
+    for (int64_t j = tile; j < tile_end; j += kSquare) {
+      const int64_t j_end = std::min(tile_end, j + kSquare);
+      for (int64_t i = 0; i < rows; i += kSquare) {
+        const int64_t i_end = std::min(rows, i + kSquare);
         T* to = target + i * target_row + j;
         const T* from = source + i + j * source_column;
         if (i_end - i == kSquare && j_end - j == kSquare) {
@@ -97,6 +97,12 @@ void copy_elements(const TensorView& to, const TensorView& from, int threads) {
   }
   StridedLoop<2> loop(sizes, {&target, &source});
   int64_t size = loop.inner_size(), to_stride = loop.inner_strides()[0], from_stride = loop.inner_strides()[1];
+  if (loop.rows() == 1 && to_stride == 1 && from_stride == 0) {
+    const T value = *in;
+    parallel_for(threads, size, std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(sizeof(T))),
+                 [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+    return;
+  }
   if (loop.rows() == 1 && loop.contiguous()) {
     parallel_for(threads, size, std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(sizeof(T))),
                  [&](int64_t begin, int64_t end) { std::memcpy(out + begin, in + begin, (end - begin) * sizeof(T)); });
@@ -109,6 +115,8 @@ void copy_elements(const TensorView& to, const TensorView& from, int threads) {
                    const T* y = in + offsets[1];
                    if (loop.contiguous()) {
                      std::memcpy(x, y, size * sizeof(T));
+                   } else if (to_stride == 1 && from_stride == 0) {
+                     std::fill(x, x + size, *y);
                    } else {
                      for (int64_t j = 0; j < size; ++j) x[j * to_stride] = y[j * from_stride];
                    }

@@ -52,16 +52,8 @@ struct Cumulative {
   static void together(const S* const* from, S* const* to, int64_t length) {
     Wide running[kTogether];
     std::fill(running, running + kTogether, kProduct ? Wide(1) : Wide(0));
-    if constexpr (!kIsNarrow<E>) {
-      for (int64_t i = 0; i < length; ++i) {
-        for (int l = 0; l < kTogether; ++l) {
-          running[l] = join<kProduct>(running[l], from[l][i]);
-          to[l][i] = static_cast<C>(running[l]);
-        }
-      }
-      return;
-    }
-    C rows[kTogether][kBlock];
+    // By way of a block of its own: lines that lie a power of two apart would drive one another out of the cache.
+    C rows[kTogether][kBlock + 16];
     for (int64_t begin = 0; begin < length; begin += kBlock) {
       const int64_t count = std::min(kBlock, length - begin);
       for (int l = 0; l < kTogether; ++l) widen_line<E>(from[l] + begin, rows[l], count);

@@ -1,6 +1,8 @@
 // Kernels "max_pool", "max_pool_backward", "average_pool" and "average_pool_backward" (also adaptive: no attributes),
 // over the last two dimensions of contiguous tensors. Planes are independent; sums in a plane are in row-major order,
 // narrow floats in float32.
+#include <immintrin.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -89,10 +91,10 @@ NEURON_AVX2 void take_larger(const C* __restrict row, int64_t stride, int32_t pl
   }
 }
 
-// Maxima of one row of windows of a plane. `maxima` and `places` have a value per window.
+// Maxima of a row of windows of a plane, by taps. `maxima` and `places` have a value per window.
 template <typename C>
-void max_pool_row(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t width, C* maxima,
-                  int32_t* places) {
+void max_pool_by_taps(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t width,
+                      C* maxima, int32_t* places) {
   const int64_t stride = windows.a[3], dilation = windows.a[7];
   const int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in.height);
   for (int64_t j = 0; j < width; ++j) {
@@ -118,6 +120,84 @@ void max_pool_row(const MaximumWindows& windows, const C* plane, const Plane& in
       }
     }
   }
+}
+
+// One window, whether or not it reaches over the edge.
+template <typename C>
+void max_pool_window(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t j, C* maxima,
+                     int32_t* places) {
+  const int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in.height);
+  const int64_t x_first = windows.first(j, 1), x_end = windows.end(j, 1, in.width);
+  int64_t best = y_first * in.width + x_first;
+  C maximum = plane[best];
+  for (int64_t y = y_first; y < y_end; y += windows.a[6]) {
+    for (int64_t x = x_first; x < x_end; x += windows.a[7]) {
+      const C value = plane[y * in.width + x];
+      const bool larger = (value > maximum) | (value != value);
+      maximum = larger ? value : maximum;
+      best = larger ? y * in.width + x : best;
+    }
+  }
+  maxima[j] = maximum;
+  places[j] = static_cast<int32_t>(best);
+}
+
+// Elements from[0], from[stride] … from[7 * stride], stride 1 or 2, without a read behind `end`.
+NEURON_AVX2 inline __m256 load_eight(const float* from, int64_t stride, const float* end) {
+  if (stride == 1) return _mm256_loadu_ps(from);
+  const bool last = from + 16 > end;
+  const float* start = last ? from - 1 : from;
+  const __m256 low = _mm256_loadu_ps(start), high = _mm256_loadu_ps(start + 8);
+  const __m256 picked = last ? _mm256_shuffle_ps(low, high, 0xdd) : _mm256_shuffle_ps(low, high, 0x88);
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(picked), 0xd8));
+}
+
+// Eight whole windows from window j on: all their taps at once, in registers.
+NEURON_AVX2 void max_pool_eight(const MaximumWindows& windows, const float* plane, const Plane& in, int64_t i,
+                                int64_t j, float* maxima, int32_t* places) {
+  const int64_t stride = windows.a[3];
+  const int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in.height);
+  const int64_t start = j * stride - windows.a[5];
+  const float* end = plane + in.size();
+  const __m256i steps =
+      _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int32_t>(stride)));
+  __m256 maximum = load_eight(plane + y_first * in.width + start, stride, end);
+  __m256i place = _mm256_add_epi32(steps, _mm256_set1_epi32(static_cast<int32_t>(y_first * in.width + start)));
+  for (int64_t y = y_first; y < y_end; y += windows.a[6]) {
+    for (int64_t tap = 0; tap < windows.a[1]; ++tap) {
+      const int64_t offset = y * in.width + start + tap * windows.a[7];
+      const __m256 value = load_eight(plane + offset, stride, end);
+      const __m256 larger =
+          _mm256_or_ps(_mm256_cmp_ps(value, maximum, _CMP_GT_OQ), _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+      const __m256i here = _mm256_add_epi32(steps, _mm256_set1_epi32(static_cast<int32_t>(offset)));
+      maximum = _mm256_blendv_ps(maximum, value, larger);
+      place = _mm256_blendv_epi8(place, here, _mm256_castps_si256(larger));
+    }
+  }
+  _mm256_storeu_ps(maxima + j, maximum);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(places + j), place);
+}
+
+// Maxima of one row of windows of a plane.
+template <typename C>
+void max_pool_row(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t width, C* maxima,
+                  int32_t* places) {
+  if constexpr (std::is_same_v<C, float>) {
+    const int64_t stride = windows.a[3], reach = (windows.a[1] - 1) * windows.a[7];
+    // Windows that lie inside the row as a whole.
+    const int64_t begin = (windows.a[5] + stride - 1) / stride;
+    const int64_t inside = in.width - 1 - reach + windows.a[5];
+    const int64_t end = inside < 0 ? 0 : std::min(width, inside / stride + 1);
+    if (stride <= 2 && end - begin >= 8 && in.size() >= 16) {
+      for (int64_t j = 0; j < begin; ++j) max_pool_window(windows, plane, in, i, j, maxima, places);
+      // The last eight may overlap the ones before.
+      for (int64_t j = begin; j < end; j += 8)
+        max_pool_eight(windows, plane, in, i, std::min(j, end - 8), maxima, places);
+      for (int64_t j = end; j < width; ++j) max_pool_window(windows, plane, in, i, j, maxima, places);
+      return;
+    }
+  }
+  max_pool_by_taps(windows, plane, in, i, width, maxima, places);
 }
 
 // outputs: values, indices (int64, position in the plane); inputs: input. The first of equal maxima; the last NaN wins.

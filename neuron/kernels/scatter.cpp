@@ -1,6 +1,7 @@
 // Kernels "gather" and "scatter": one index per element along one dimension.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "neuron/base/thread_pool.h"
@@ -11,6 +12,9 @@
 #include "neuron/kernels/scratch.h"
 #include "neuron/kernels/strided.h"
 
+// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
+#define NEURON_AVX2 __attribute__((target("avx2")))
+
 namespace neuron::kernels {
 namespace {
 
@@ -18,13 +22,22 @@ constexpr int64_t kGrain = 8192;  // elements worth a thread
 
 enum class Combine : int64_t { Assign, Add, Multiply, Minimum, Maximum };
 
-// Throws when one of `count` indices is outside [0, size). Negative ones are large when taken as unsigned.
+// Whether one of `count` indices is outside [0, size): then it or what is left to the last place is negative.
+template <typename I>
+NEURON_AVX2 bool any_outside(const I* values, int64_t count, int64_t size) {
+  const auto last = static_cast<I>(std::min<int64_t>(size - 1, std::numeric_limits<I>::max()));
+  std::make_unsigned_t<I> signs = 0;
+  for (int64_t j = 0; j < count; ++j) {
+    const auto value = static_cast<std::make_unsigned_t<I>>(values[j]);
+    signs |= value | (static_cast<std::make_unsigned_t<I>>(last) - value);
+  }
+  return static_cast<I>(signs) < 0;
+}
+
+// Throws when one of `count` indices is outside [0, size).
 template <typename I>
 void check_line(const I* values, int64_t stride, int64_t count, int64_t dimension, int64_t size) {
-  using Unsigned = std::make_unsigned_t<I>;
-  Unsigned largest = 0;
-  for (int64_t j = 0; j < count; ++j) largest = std::max(largest, static_cast<Unsigned>(values[j * stride]));
-  if (largest < static_cast<uint64_t>(size)) return;
+  if (stride == 1 && !any_outside(values, count, size)) return;
   for (int64_t j = 0; j < count; ++j) {
     const int64_t value = values[j * stride];
     if (value < 0 || value >= size)

@@ -207,5 +207,32 @@ TEST(NllLoss, ReducesWithWeightsAndIgnoredTargets) {
   EXPECT_EQ(loss[0], 9.0f);
 }
 
+// Contributions to one place are added in order, in float32, and rounded once.
+TEST(IndexAdd, NarrowFloatsRoundOncePerPlace) {
+  const int64_t rows = 5, width = 1030, count = 40;
+  std::vector<uint16_t> self(rows * width), source(count * width);
+  for (size_t i = 0; i < self.size(); ++i) self[i] = float_to_bfloat16(static_cast<float>(i % 97) * 0.37f - 11);
+  for (size_t i = 0; i < source.size(); ++i) source[i] = float_to_bfloat16(static_cast<float>(i % 89) * 0.011f - 0.4f);
+  Ints index(count);
+  for (int64_t i = 0; i < count; ++i) index[i] = i * i % rows == 3 ? 1 : i * i % rows;
+  std::vector<uint16_t> expected = self;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t j = 0; j < width; ++j) {
+      float sum = bfloat16_to_float(self[row * width + j]);
+      for (int64_t i = 0; i < count; ++i) {
+        if (index[i] == row) sum += 0.5f * bfloat16_to_float(source[i * width + j]);
+      }
+      expected[row * width + j] = float_to_bfloat16(sum);
+    }
+  }
+  for (int threads : {1, 2}) {
+    std::vector<uint16_t> result = self;
+    call("index_add", {{result.data(), DType::BFloat16, {rows, width}, {width, 1}}},
+         {{source.data(), DType::BFloat16, {count, width}, {width, 1}}, view(index, {count})}, {0}, {Scalar::of(0.5)},
+         threads);
+    EXPECT_EQ(result, expected);
+  }
+}
+
 }  // namespace
 }  // namespace neuron::kernels

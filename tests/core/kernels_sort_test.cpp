@@ -60,6 +60,41 @@ TEST(Sort, WorksAlongAnyDimensionWithAnyThreads) {
   }
 }
 
+// Lines on both sides of where digits take over from comparisons; every key width; equal keys, NaN, both zeros.
+TEST(Sort, LongAndShortLinesEqualAStableSort) {
+  std::mt19937 random(3);
+  const float special[] = {0.0f, -0.0f, kNaN, -kNaN, std::numeric_limits<float>::infinity(), -1e-40f, 2.5f, -2.5f};
+  for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16, DType::Float64, DType::Int64, DType::Int8}) {
+    for (int64_t length : {1, 2, 95, 96, 97, 1000, 70000}) {
+      const size_t size = dtype_size(dtype);
+      std::vector<char> self(length * size), values(length * size);
+      std::vector<double> keys(length);
+      for (int64_t i = 0; i < length; ++i) {
+        double value = static_cast<double>(static_cast<int32_t>(random())) / (dtype == DType::Int64 ? 1e-3 : 1e7);
+        if (random() % 4 == 0) value = special[random() % 8];
+        if (is_integer(dtype)) {
+          store_from_int(dtype, std::isfinite(value) ? static_cast<int64_t>(value) : 5, self.data() + i * size);
+        } else {
+          store_from_double(dtype, value, self.data() + i * size);
+        }
+        keys[i] = load_as_double(dtype, self.data() + i * size);
+      }
+      for (bool descending : {false, true}) {
+        Ints expected(length), order(length);
+        for (int64_t i = 0; i < length; ++i) expected[i] = i;
+        std::stable_sort(expected.begin(), expected.end(), [&](int64_t x, int64_t y) {
+          if (descending) std::swap(x, y);
+          return keys[x] < keys[y] || (std::isnan(keys[y]) && !std::isnan(keys[x]));
+        });
+        call("sort", {{values.data(), dtype, {length}, {1}}, {order.data(), DType::Int64, {length}, {1}}},
+             {{self.data(), dtype, {length}, {1}}}, {0, descending});
+        ASSERT_EQ(order, expected) << dtype_name(dtype) << " " << length << " " << descending;
+        for (int64_t i = 0; i < length; ++i) ASSERT_EQ(std::memcmp(&values[i * size], &self[order[i] * size], size), 0);
+      }
+    }
+  }
+}
+
 TEST(Sort, TopKTakesTheFirstOfEqualElements) {
   for (int64_t length : {6, 600}) {
     Floats self(length, 0), values(3);
@@ -99,6 +134,49 @@ TEST(Cumulative, SumsAreKeptInFloat64AndNarrowOnesInFloat32) {
        {{mixed.data(), DType::Float32, {5}, {1}}}, {0});
   EXPECT_EQ(place, (Ints{0, 1, 2, 3, 3}));
   EXPECT_TRUE(std::isnan(best[4]));
+}
+
+// Lines next to one another, several at a time, and alone: the same running sums.
+TEST(Cumulative, EveryLayoutGivesTheSameBits) {
+  std::mt19937 random(5);
+  for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16, DType::Int64}) {
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{19, 300}, {300, 19}, {8, 128}, {1, 5}, {3, 1}}) {
+      const size_t size = dtype_size(dtype);
+      std::vector<char> self(rows * columns * size), result(self.size()), expected(self.size());
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        const auto value = static_cast<int32_t>(random());
+        if (is_integer(dtype)) {
+          store_from_int(dtype, value, &self[i * size]);
+        } else {
+          store_from_double(dtype, value * 1e-9, &self[i * size]);
+        }
+      }
+      for (int64_t dimension : {0, 1}) {
+        const int64_t lines = dimension == 0 ? columns : rows, length = dimension == 0 ? rows : columns;
+        const int64_t step = dimension == 0 ? columns : 1, next = dimension == 0 ? 1 : columns;
+        for (int64_t l = 0; l < lines; ++l) {
+          double wide = 0;
+          float single = 0;
+          uint64_t whole = 0;
+          for (int64_t i = 0; i < length; ++i) {
+            char *from = &self[(l * next + i * step) * size], *to = &expected[(l * next + i * step) * size];
+            if (dtype == DType::Float32) {
+              store_from_double(dtype, wide += load_as_double(dtype, from), to);
+            } else if (is_integer(dtype)) {
+              store_from_int(dtype, static_cast<int64_t>(whole += load_as_int(dtype, from)), to);
+            } else {
+              store_from_double(dtype, single += static_cast<float>(load_as_double(dtype, from)), to);
+            }
+          }
+        }
+        for (int threads : {1, 3}) {
+          call("cumsum", {{result.data(), dtype, {rows, columns}, {columns, 1}}},
+               {{self.data(), dtype, {rows, columns}, {columns, 1}}}, {dimension}, {}, threads);
+          ASSERT_EQ(result, expected) << dtype_name(dtype) << " " << rows << "x" << columns << " " << dimension;
+        }
+      }
+    }
+  }
 }
 
 TEST(Copy, TransposesInTilesOfEveryElementSize) {

@@ -225,3 +225,29 @@ def test_norm_and_clip() -> None:
     torch.testing.assert_close(total.cpu(), torch.nn.utils.clip_grad_norm_(parameters, 1.0))
     for p, c in zip(parameters, copies, strict=True):
         torch.testing.assert_close(c.grad.cpu(), p.grad)
+
+
+@pytest.mark.parametrize("columns", [16, 33, 1100])
+def test_column_sums_join_their_producers(columns):
+    """A bias gradient: the gradient is stored and summed in one region, with the bits of two."""
+    torch.manual_seed(0)
+    x, y = torch.randn(600, columns), torch.randn(600, columns)
+
+    def gradients(device):
+        a, b = x.clone().to(device), y.to(device)
+        torch.neuron.synchronize()
+        torch_neuronx.reset_eager_report()
+        product = a * b
+        a.sub_(1)
+        results = product, product.sum(0), a, a.amax(0)
+        torch.neuron.synchronize()
+        return [result.cpu() for result in results], torch_neuronx.eager_report()["fused_commands"]
+
+    with torch_neuronx.testing.synchronous_compiles():
+        got, fused = gradients("neuron")
+    expected, _ = gradients("cpu")
+    for index in (0, 2, 3):
+        assert torch.equal(got[index], expected[index])
+    torch.testing.assert_close(got[1].double(), (x.double() * y.double()).sum(0), rtol=1e-5, atol=1e-4)
+    # Short columns stay apart: what else is in the region would run in vectors that are mostly empty.
+    assert fused == (2 if columns < 32 else 4)

@@ -86,8 +86,8 @@ KernelFacts facts_of(const Plan& plan, HostTarget target) {
       if (operand.kind == OperandKind::Tensor && operand.inner == InnerStride::Other) facts.strided = 1;
     }
   }
-  if (plan.graph().operations().empty() && spec.inputs.size() == 1 && spec.outputs.size() == 1 &&
-      spec.inputs[0].kind == OperandKind::Tensor && spec.reduction == Reduction::None) {
+  if (plan.graph().operations().empty() && spec.inputs.size() == 1 && spec.inputs[0].kind == OperandKind::Tensor &&
+      spec.reduction == Reduction::None) {
     facts.copied_bytes = static_cast<uint8_t>(dtype_size(spec.inputs[0].dtype));
   }
   facts.operands = static_cast<uint16_t>(spec.inputs.size() + spec.outputs.size());
@@ -139,17 +139,18 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
 void HostExecutable::run_copy(const RegionArguments& arguments) const {
   constexpr std::pair<int, DType> kMoved[] = {
       {1, DType::UInt8}, {2, DType::UInt16}, {4, DType::UInt32}, {8, DType::UInt64}, {16, DType::Complex128}};
-  kernels::TensorView views[2];
-  for (int k = 0; k < 2; ++k) {
-    views[k].data = arguments.pointers[k];
+  auto view = [&](int k) {
+    kernels::TensorView result;
+    result.data = arguments.pointers[k];
     for (auto [bytes, dtype] : kMoved) {
-      if (bytes == facts_.copied_bytes) views[k].dtype = dtype;
+      if (bytes == facts_.copied_bytes) result.dtype = dtype;
     }
-    views[k].sizes.assign(arguments.sizes, arguments.sizes + facts_.rank);
+    result.sizes.assign(arguments.sizes, arguments.sizes + facts_.rank);
     const int64_t* strides = arguments.strides + k * facts_.rank;
-    views[k].strides.assign(strides, strides + facts_.rank);
-  }
-  kernels::copy_tensor(views[1], views[0], arguments.threads);
+    result.strides.assign(strides, strides + facts_.rank);
+    return result;
+  };
+  for (int k = 1; k < facts_.operands; ++k) kernels::copy_tensor(view(k), view(0), arguments.threads);
 }
 
 // The dimension along which an operand that is strided along the innermost one lies closer in memory; -1 when there is

@@ -19,7 +19,7 @@ struct KernelFacts {
   uint8_t has_phases = 0;
   uint8_t accumulators = 0;  // of all reductions together
   uint8_t strided = 0;       // an operand is not adjacent along the innermost dimension
-  uint8_t copied_bytes = 0;  // the region only moves elements of this size; 0: it computes
+  uint8_t copied_bytes = 0;  // the region copies one input whose elements have this size; 0: it computes
   uint16_t operands = 0;     // inputs and outputs
   int32_t cost = 1;          // per element, in vector additions
 };

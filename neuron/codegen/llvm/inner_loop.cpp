@@ -23,7 +23,7 @@ void InnerLoop::emit(Value* begin, Value* end, FunctionRef<void(Value*, int)> bo
   const bool padded =
       std::all_of(states_.begin(), states_.end(), [](const State& state) { return state.stream.padded; });
   if (padded && !carries_) return emit_blocks(end, parts_, false, body);
-  if (parts_ > 1) emit_blocks(b.CreateSub(end, frame_.index(width_ * parts_ - 1)), parts_, false, body);
+  if (parts_ > 1 || whole_first_) emit_blocks(b.CreateSub(end, frame_.index(width_ * parts_ - 1)), parts_, false, body);
   emit_blocks(end, carries_ ? parts_ : 1, true, body);
 }
 

@@ -31,6 +31,9 @@ class InnerLoop {
   // The body has results of its own (accumulators) that must be masked, and whose registers are `parts` vectors.
   void carries() { carries_ = true; }
 
+  // A loop without masks for whole blocks even when a block is one vector: the body is short enough to be there twice.
+  void whole_blocks_first() { whole_first_ = true; }
+
   // Emits the pass over [begin, end). The body is called for each loop, with the position of a block's first element
   // and the number of vectors in the block; it may call load(), store() and mask(). All of its loads must come before
   // its first store.
@@ -66,7 +69,7 @@ class InnerLoop {
 
   Frame& frame_;
   int width_, parts_;
-  bool byte_masks_, carries_ = false;
+  bool byte_masks_, carries_ = false, whole_first_ = false;
   std::vector<State> states_;
   llvm::AllocaInst* position_ = nullptr;
   // Of the masked block at work: whether all its lanes are in range, how many are, which are.

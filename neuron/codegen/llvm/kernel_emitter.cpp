@@ -9,8 +9,10 @@ namespace {
 using ir::Opcode;
 using llvm::Value;
 
-// Above this cost a body overlaps with the next by itself; more parts would only cost compile time and registers.
+// Above this cost a body overlaps with the next by itself; more parts would only cost compile time and registers …
 constexpr int kUnrollLimit = 24;
+// … until it fills the processor's window alone: random numbers are long chains of dependent operations.
+constexpr int kLongChain = 96;
 
 int vector_width(const Plan& plan, int vector_bytes) {
   const int width = vector_bytes / plan.widest();
@@ -75,6 +77,7 @@ int KernelEmitter::part_count(const Stage& stage) const {
   for (int i = 0; i < output_count() && stage.stores_outputs; ++i) {
     strided = strided || (!plan_.output_is_reduced(i) && plan_.spec().outputs[i].inner == InnerStride::Other);
   }
+  if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return 2;
   if (strided || stage.cost > kUnrollLimit) return 1;
   if (plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty()) return LaneAccumulators::kLanes / width_;
   return std::clamp(64 / width_, 1, 4);

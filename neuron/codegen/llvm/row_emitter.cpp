@@ -8,6 +8,9 @@ namespace {
 
 using llvm::Value;
 
+// Bodies up to this cost are emitted once more without masks: more compile time, less time in every block.
+constexpr int kShortBody = 64;
+
 class RowEmitter final : public KernelEmitter {
  public:
   using KernelEmitter::KernelEmitter;
@@ -135,12 +138,18 @@ class RowEmitter final : public KernelEmitter {
       outputs.push_back(stored ? loop.add_output(operands_.stream(operand, operands_.row(operand))) : -1);
     }
     if (!accumulators.empty()) loop.carries();
+    if (stage.cost <= kShortBody) loop.whole_blocks_first();
     loop.emit(begin, end, [&](Value* position, int parts) {
       values_.begin_body(parts);
+      // Operation by operation, so that the parts of a long chain of dependent operations run side by side.
       for (int part = 0; part < parts; ++part) {
         load_inputs(loop, stage, inputs, position, part);
         for (size_t i = 0; i < loads.size(); ++i) values_.set(stage.scratch_loads[i], part, loop.load(loads[i], part));
-        for (int index : stage.operations) values_.emit(index, part);
+      }
+      for (int index : stage.operations) {
+        for (int part = 0; part < parts; ++part) values_.emit(index, part);
+      }
+      for (int part = 0; part < parts; ++part) {
         for (LaneAccumulators& accumulator : accumulators)
           accumulator.add(position, part, reduced_elements(accumulator.reducer(), part), loop.mask(part));
       }
