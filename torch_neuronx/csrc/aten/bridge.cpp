@@ -190,13 +190,13 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, at::Sca
 }
 
 at::Tensor empty(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device) {
-  at::DimVector strides(sizes.size(), 1);
+  Dims strides(sizes.size(), 1);
   int64_t stride = 1;
   for (size_t d = sizes.size(); d-- > 0;) {
     strides[d] = stride;
     stride *= std::max<int64_t>(sizes[d], 1);
   }
-  return empty_strided(sizes, strides, dtype, device);
+  return empty_strided(sizes, at::IntArrayRef(strides.data(), strides.size()), dtype, device);
 }
 
 at::Tensor allocate_like(const at::Tensor& tensor) {

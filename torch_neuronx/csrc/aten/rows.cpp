@@ -94,9 +94,9 @@ void record_rows(const lowering::Operator& op, DType common, at::IntArrayRef siz
                  std::span<const int64_t> attributes) {
   if (mask != 0) return record_row(op, common, sizes, mask, outputs, inputs, attributes);
   // Nothing is reduced: a reduced dimension of size 1 in front.
-  at::DimVector padded(sizes);
-  padded.insert(padded.begin(), 1);
-  record_row(op, common, padded, 1, outputs, inputs, attributes);
+  Dims padded(std::span<const int64_t>(sizes.data(), sizes.size()));
+  padded.insert(0, 1);
+  record_row(op, common, at::IntArrayRef(padded.data(), padded.size()), 1, outputs, inputs, attributes);
 }
 
 void record_reduction(const ReductionSteps& steps, DType common, DType accumulator, const at::Tensor& self,
