@@ -7,6 +7,7 @@
 #include "neuron/base/error.h"
 #include "neuron/base/log.h"
 #include "neuron/base/options.h"
+#include "neuron/base/processor.h"
 #include "neuron/runtime/drivers/host/host_driver.h"
 #include "neuron/runtime/drivers/null/null_driver.h"
 #include "neuron/runtime/process.h"
@@ -44,10 +45,7 @@ Driver& driver() {
   return *instance;
 }
 
-std::string unavailable_reason() {
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "";
-  return "the host device needs a processor with AVX2 and FMA (x86-64-v3)";
-}
+std::string unavailable_reason() { return unsupported_processor(processor_features()); }
 
 int core_count() { return unavailable_reason().empty() ? driver().visible_core_count() : 0; }
 

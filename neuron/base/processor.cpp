@@ -1,0 +1,39 @@
+#include "neuron/base/processor.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace neuron {
+
+const ProcessorFeatures& processor_features() {
+  static const ProcessorFeatures features = [] {
+    __builtin_cpu_init();
+    ProcessorFeatures f;
+    f.avx2 = __builtin_cpu_supports("avx2") != 0;
+    f.fma = __builtin_cpu_supports("fma") != 0;
+    f.f16c = __builtin_cpu_supports("f16c") != 0;
+    f.bmi2 = __builtin_cpu_supports("bmi2") != 0;
+    f.avx512f = __builtin_cpu_supports("avx512f") != 0;
+    f.avx512bw = __builtin_cpu_supports("avx512bw") != 0;
+    f.avx512dq = __builtin_cpu_supports("avx512dq") != 0;
+    f.avx512vl = __builtin_cpu_supports("avx512vl") != 0;
+    f.avx512cd = __builtin_cpu_supports("avx512cd") != 0;
+    f.avx512bf16 = __builtin_cpu_supports("avx512bf16") != 0;
+    return f;
+  }();
+  return features;
+}
+
+std::string unsupported_processor(const ProcessorFeatures& features) {
+  std::string missing;
+  for (const auto& [name, present] : {std::pair("AVX2", features.avx2), std::pair("FMA", features.fma),
+                                      std::pair("F16C", features.f16c), std::pair("BMI2", features.bmi2)}) {
+    if (!present) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", name);
+  }
+  if (missing.empty()) return "";
+  return fmt::format("the host device needs a processor with AVX2, FMA, F16C and BMI2 (x86-64-v3); this one lacks {}",
+                     missing);
+}
+
+}  // namespace neuron

@@ -1,0 +1,24 @@
+// What the processor can do, as far as the package asks. The one place for it: kernels, the code generator and the
+// device decide by the same answers.
+#pragma once
+
+#include <string>
+
+namespace neuron {
+
+struct ProcessorFeatures {
+  bool avx2 = false, fma = false, f16c = false, bmi2 = false;
+  bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false, avx512cd = false, avx512bf16 = false;
+
+  // What generated code of each kind and the library kernels for it need.
+  bool runs_avx2() const { return avx2 && fma && f16c && bmi2; }
+  bool runs_avx512() const { return runs_avx2() && avx512f && avx512bw && avx512dq && avx512vl && avx512cd; }
+};
+
+// Of this machine.
+const ProcessorFeatures& processor_features();
+
+// Why the host device cannot run on such a processor, naming what is missing; empty when it can.
+std::string unsupported_processor(const ProcessorFeatures& features);
+
+}  // namespace neuron
