@@ -227,6 +227,53 @@ void check_environment() {
   }
 }
 
+namespace {
+
+// Changes of one character, and swaps of neighbours, that make one text the other.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+// The variable a name was probably meant to be; null when none is near.
+const OptionRow* nearest_option(std::string_view name, size_t furthest) {
+  const OptionRow* nearest = nullptr;
+  for (const OptionRow& row : option_table()) {
+    const size_t distance = edit_distance(name, row.name);
+    if (distance > furthest) continue;
+    furthest = distance - 1;
+    nearest = &row;
+    if (distance <= 1) break;
+  }
+  return nearest;
+}
+
+}  // namespace
+
+std::vector<OptionNotice> option_problems() {
+  std::vector<OptionNotice> problems;
+  for (const OptionRow& row : option_table()) {
+    if (row.reason != nullptr) continue;
+    try {
+      read(row);
+    } catch (const Error& error) {
+      problems.push_back({row.name, error.what()});
+    }
+  }
+  return problems;
+}
+
 std::vector<OptionNotice> option_notices() {
   std::vector<OptionNotice> notices;
   for (const OptionRow& row : option_table()) {
@@ -237,11 +284,15 @@ std::vector<OptionNotice> option_notices() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('='));
-    if (!name.starts_with("TORCH_NEURONX_")) continue;
+    const bool ours = name.starts_with("TORCH_NEURONX_");
+    // Other programs have variables of these families too: only a near miss is worth a notice.
+    if (!ours && !name.starts_with("NEURON_") && !name.starts_with("TORCH_NEURON")) continue;
     const auto& table = option_table();
-    if (std::none_of(table.begin(), table.end(), [&](const OptionRow& row) { return name == row.name; })) {
-      notices.push_back({std::string(name), fmt::format("{} is not a variable of this package", name)});
-    }
+    if (std::any_of(table.begin(), table.end(), [&](const OptionRow& row) { return name == row.name; })) continue;
+    const OptionRow* meant = nearest_option(name, ours ? 4 : 2);
+    if (!ours && meant == nullptr) continue;
+    const std::string hint = meant != nullptr ? fmt::format("; did you mean {}?", meant->name) : "";
+    notices.push_back({std::string(name), fmt::format("{} is not a variable of this package{}", name, hint)});
   }
   return notices;
 }

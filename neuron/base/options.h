@@ -49,7 +49,11 @@ void check_environment();
 struct OptionNotice {
   std::string name, text;
 };
-// Variables that are set but have no effect, and unknown variables that begin with TORCH_NEURONX_.
+// Every set variable whose value is bad, with what check_environment() would raise for it.
+std::vector<OptionNotice> option_problems();
+
+// Variables that are set but have no effect, unknown variables that begin with TORCH_NEURONX_, and near misses of the
+// others; an unknown name is answered with the one that was probably meant.
 std::vector<OptionNotice> option_notices();
 
 // Every variable with its value, for a listing command.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -125,7 +126,39 @@ TEST_F(Options, NoticesForWhatHasNoEffect) {
   unsetenv("TORCH_NEURONX_DEVCIE");
   ASSERT_EQ(notices.size(), 2u);
   EXPECT_EQ(notices[0].text, "NEURON_CC_FLAGS has no effect here: no Trainium compiler is driven");
-  EXPECT_EQ(notices[1].text, "TORCH_NEURONX_DEVCIE is not a variable of this package");
+  EXPECT_EQ(notices[1].text,
+            "TORCH_NEURONX_DEVCIE is not a variable of this package; did you mean TORCH_NEURONX_DEVICE?");
+}
+
+TEST_F(Options, NearMissesOfOtherFamiliesAreNoticed) {
+  set("NEURON_RT_VISIBLE_CORE", "0");
+  set("NEURON_SOMETHING_ELSE", "1");
+  set("TORCH_NEURON_CACHE_DIR", "x");
+  set("TORCH_NEURONX_SOMETHING_ELSE", "1");
+  std::vector<std::string> texts;
+  for (const OptionNotice& notice : option_notices()) texts.push_back(notice.text);
+  for (const char* name :
+       {"NEURON_RT_VISIBLE_CORE", "NEURON_SOMETHING_ELSE", "TORCH_NEURON_CACHE_DIR", "TORCH_NEURONX_SOMETHING_ELSE"}) {
+    unsetenv(name);
+  }
+  std::sort(texts.begin(), texts.end());
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{
+                "NEURON_RT_VISIBLE_CORE is not a variable of this package; did you mean NEURON_RT_VISIBLE_CORES?",
+                "TORCH_NEURONX_SOMETHING_ELSE is not a variable of this package",
+                "TORCH_NEURON_CACHE_DIR is not a variable of this package; did you mean TORCH_NEURONX_CACHE_DIR?"}));
+}
+
+TEST_F(Options, EveryBadValueIsAProblem) {
+  EXPECT_TRUE(option_problems().empty());
+  set("TORCH_NEURONX_DEVICE", "gpu");
+  set("TORCH_NEURONX_WINDOW_SIZE", "0");
+  set("NEURON_CC_FLAGS", "-O1");
+  const auto problems = option_problems();
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].name, "TORCH_NEURONX_DEVICE");
+  EXPECT_EQ(problems[0].text, "TORCH_NEURONX_DEVICE=gpu is not a valid setting: allowed are host, null");
+  EXPECT_EQ(problems[1].name, "TORCH_NEURONX_WINDOW_SIZE");
 }
 
 TEST_F(Options, DocumentationIsTheRendering) {
