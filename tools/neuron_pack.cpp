@@ -104,8 +104,12 @@ int main(int count, char** arguments) {
   }
   try {
     eager::set_mode(eager::Mode::Immediate);
+    eager::KernelStore& store = eager::KernelStore::instance();
+    store.keep_specs();
     record_everything();
-    auto kernels = eager::KernelStore::instance().stored_kernels();
+    // A package is used on other processors than it is built on.
+    auto kernels = store.stored_kernels(codegen::HostTarget::Avx2);
+    for (auto& kernel : store.stored_kernels(codegen::HostTarget::Avx512)) kernels.push_back(std::move(kernel));
     cache::write_pack(arguments[1], cache::build_id(), kernels);
     std::printf("%zu kernels in %s\n", kernels.size(), arguments[1]);
     eager::shutdown();

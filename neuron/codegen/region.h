@@ -85,7 +85,7 @@ class HostCompiler {
   virtual ~HostCompiler() = default;
   // Thread-safe. Throws Error(Internal) for a graph outside the convention, naming the operation.
   virtual std::shared_ptr<const Executable> compile(const RegionSpec& spec) = 0;
-  // The same for a given target, which this processor must be able to run; tests compare the bits of both.
+  // The same for a given target: to be run only where the processor can; tests compare the bits of both.
   virtual std::shared_ptr<const Executable> compile_for(const RegionSpec& spec, HostTarget target) = 0;
   // Throws Error(Runtime) when the bytes are damaged or of another target or build.
   virtual std::shared_ptr<const Executable> load(const std::string& bytes) = 0;

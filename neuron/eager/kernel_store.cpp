@@ -106,10 +106,13 @@ const codegen::Executable* KernelStore::ready(const Entry& entry) {
 
 namespace {
 
+std::atomic<bool> specs_are_kept{false};
+
 // What the bytes of a kernel depend on beside the build: the region and the instruction set.
-std::string cache_key(const std::string& region) {
-  return std::string("region ") + codegen::host_target_name(codegen::detected_host_target()) + '\n' + region;
+std::string cache_key(const std::string& region, codegen::HostTarget target) {
+  return std::string("region ") + codegen::host_target_name(target) + '\n' + region;
 }
+std::string cache_key(const std::string& region) { return cache_key(region, codegen::detected_host_target()); }
 
 std::shared_ptr<const codegen::Executable> load_bytes(std::string_view bytes) {
   try {
@@ -122,7 +125,8 @@ std::shared_ptr<const codegen::Executable> load_bytes(std::string_view bytes) {
 }  // namespace
 
 const codegen::Executable* KernelStore::load(Entry& entry) {
-  if (entry.looked_up.load(std::memory_order_relaxed)) return ready(entry);
+  // What comes from a pack or a disk has no graph.
+  if (entry.looked_up.load(std::memory_order_relaxed) || specs_are_kept) return ready(entry);
   std::lock_guard lock(entry.mutex);
   if (entry.looked_up.exchange(true) || entry.owner) return ready(entry);
   if (auto blob = cache::process_cache().find(cache_key(entry.key))) {
@@ -143,6 +147,7 @@ const codegen::Executable& KernelStore::compile(Entry& entry, const std::functio
     codegen::RegionSpec spec = build();
     spec.graph = std::make_shared<ir::Graph>(passes::run_pipeline(*spec.graph));
     entry.owner = codegen::host_compiler().compile(spec);
+    if (specs_are_kept) entry.spec = std::make_shared<codegen::RegionSpec>(spec);
     auto elapsed = std::chrono::steady_clock::now() - start;
     counters().compiled_kernels += 1;
     counters().compile_nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
@@ -153,13 +158,17 @@ const codegen::Executable& KernelStore::compile(Entry& entry, const std::functio
   return *entry.owner;
 }
 
-std::vector<std::pair<std::string, std::string>> KernelStore::stored_kernels() {
+void KernelStore::keep_specs() { specs_are_kept = true; }
+
+std::vector<std::pair<std::string, std::string>> KernelStore::stored_kernels(codegen::HostTarget target) {
   std::vector<std::pair<std::string, std::string>> result;
   Table& all = table();
   std::shared_lock lock(all.mutex);
   for (const auto& [key, entry] : all.entries) {
-    if (const codegen::Executable* executable = ready(*entry))
-      result.emplace_back(cache_key(key), executable->serialize());
+    std::lock_guard held(entry->mutex);
+    if (!entry->owner || !entry->spec) continue;
+    const auto kernel = codegen::host_compiler().compile_for(*entry->spec, target);
+    result.emplace_back(cache_key(key, target), kernel->serialize());
   }
   return result;
 }

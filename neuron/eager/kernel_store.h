@@ -31,8 +31,10 @@ class KernelStore {
   // The graph of an entry, for the interpreter: kept only while interpreting.
   std::shared_ptr<const codegen::RegionSpec> spec(Entry& entry, const std::function<codegen::RegionSpec()>& build);
 
-  // Key and bytes of everything compiled or loaded so far, for writing a pack.
-  std::vector<std::pair<std::string, std::string>> stored_kernels();
+  // For writing a pack: remembers the graphs of what is compiled from now on (everything is, stored or not), then gives
+  // key and bytes of each for any instruction set, whether or not this processor can run it.
+  void keep_specs();
+  std::vector<std::pair<std::string, std::string>> stored_kernels(codegen::HostTarget target);
 
   void wait_for_background();
   // Compiles that are waiting or under way in the background.
