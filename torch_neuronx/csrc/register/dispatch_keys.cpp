@@ -3,9 +3,12 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include <mutex>
+
 #include "torch_neuronx/csrc/register/autocast.h"
 #include "torch_neuronx/csrc/register/autocast_lists.h"
 #include "torch_neuronx/csrc/register/device.h"
+#include "torch_neuronx/csrc/register/dispatch_keys.h"
 
 namespace torch_neuronx {
 namespace {
@@ -64,10 +67,19 @@ void refuse(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit:
                                                 " tensors are not supported on the neuron device. Convert to a dense "
                                                 "tensor first, or move the tensor to the CPU."));
 }
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&refuse>()); }
-TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&refuse>()); }
-TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&refuse>()); }
-TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, m) { m.fallback(CppFunction::makeFromBoxedFunction<&refuse>()); }
 
 }  // namespace
+
+void refuse_other_layouts() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (const c10::DispatchKey key :
+         {c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCsrPrivateUse1,
+          c10::DispatchKey::QuantizedPrivateUse1, c10::DispatchKey::NestedTensorPrivateUse1}) {
+      auto* library = new torch::Library(torch::Library::IMPL, "_", key, __FILE__, __LINE__);  // for good
+      library->fallback(CppFunction::makeFromBoxedFunction<&refuse>());
+    }
+  });
+}
+
 }  // namespace torch_neuronx
