@@ -71,6 +71,11 @@ std::string temporary_name() {
 
 }  // namespace
 
+bool is_entry_name(std::string_view name) {
+  return name.size() == 30 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+bool is_temporary_name(std::string_view name) { return name.starts_with(kTemporaryPrefix); }
+
 DiskStore::DiskStore(std::string directory, int64_t limit_bytes, std::string build)
     : directory_(std::move(directory)), limit_(limit_bytes), build_(std::move(build)) {}
 
@@ -173,11 +178,11 @@ void DiskStore::enforce_limit() {
     const auto size = static_cast<int64_t>(it->file_size(gone));
     if (gone) continue;
     const std::string name = it->path().filename().string();
-    if (name.starts_with(kTemporaryPrefix)) {
+    if (is_temporary_name(name)) {
       if (now - used > kTemporaryAge) unlink(it->path().c_str());
       continue;
     }
-    if (name.size() != 30) continue;  // not ours
+    if (!is_entry_name(name)) continue;  // not ours
     total += size;
     entries.push_back({used, size, it->path().string()});
   }

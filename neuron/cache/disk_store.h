@@ -15,6 +15,10 @@
 
 namespace neuron::cache {
 
+// What a file in one of the directory's folders is, by its name.
+bool is_entry_name(std::string_view name);
+bool is_temporary_name(std::string_view name);
+
 class DiskStore {
  public:
   // Nothing is created before the first write.

@@ -75,20 +75,33 @@ const char* entry_state_name(EntryState state) {
   return "?";
 }
 
+namespace {
+
+// The header of an entry that is whole; its key and bytes are then inside the text.
+EntryState read_header(std::string_view text, std::string_view build, Header& header) {
+  if (text.size() < sizeof header) return EntryState::Truncated;
+  std::memcpy(&header, text.data(), sizeof header);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return EntryState::Damaged;
+  if (header.version != kVersion || header.header_size != sizeof header) return EntryState::OtherFormat;
+  const std::string_view body = text.substr(sizeof header);
+  if (header.key_size > body.size() || header.byte_count > body.size() - header.key_size) return EntryState::Truncated;
+  if (header.key_size + header.byte_count != body.size() || header.checksum != checksum(header, body)) {
+    return EntryState::Damaged;
+  }
+  return header.build == hash_text(build) ? EntryState::Good : EntryState::OtherBuild;
+}
+
+}  // namespace
+
+EntryState check_entry(std::string_view text, std::string_view build) {
+  Header header;
+  return read_header(text, build, header);
+}
+
 DecodedEntry decode_entry(std::string_view text, std::string_view key, std::string_view build) {
   Header header;
-  if (text.size() < sizeof header) return {EntryState::Truncated, {}};
-  std::memcpy(&header, text.data(), sizeof header);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return {EntryState::Damaged, {}};
-  if (header.version != kVersion || header.header_size != sizeof header) return {EntryState::OtherFormat, {}};
+  if (const EntryState state = read_header(text, build, header); state != EntryState::Good) return {state, {}};
   const std::string_view body = text.substr(sizeof header);
-  if (header.key_size > body.size() || header.byte_count > body.size() - header.key_size) {
-    return {EntryState::Truncated, {}};
-  }
-  if (header.key_size + header.byte_count != body.size() || header.checksum != checksum(header, body)) {
-    return {EntryState::Damaged, {}};
-  }
-  if (header.build != hash_text(build)) return {EntryState::OtherBuild, {}};
   if (body.substr(0, header.key_size) != key) return {EntryState::OtherKey, {}};
   return {EntryState::Good, body.substr(header.key_size)};
 }

@@ -41,5 +41,7 @@ struct DecodedEntry {
   std::string_view bytes;  // inside the text, when Good
 };
 DecodedEntry decode_entry(std::string_view text, std::string_view key, std::string_view build);
+// The same without a key: never OtherKey.
+EntryState check_entry(std::string_view text, std::string_view build);
 
 }  // namespace neuron::cache

@@ -40,6 +40,15 @@ static_assert(sizeof(Header) == 40);
 }  // namespace
 
 std::unique_ptr<Pack> Pack::open(const std::string& path, std::string_view build) {
+  std::string reason;
+  auto pack = open(path, build, reason);
+  if (!reason.empty()) {
+    log(LogLevel::Warning, "the pack of compiled programs {} is {} and is not used", path, reason);
+  }
+  return pack;
+}
+
+std::unique_ptr<Pack> Pack::open(const std::string& path, std::string_view build, std::string& reason) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
   struct stat status;
@@ -51,7 +60,7 @@ std::unique_ptr<Pack> Pack::open(const std::string& path, std::string_view build
   }
   ::close(descriptor);
   auto refuse = [&](const char* why) {
-    log(LogLevel::Warning, "the pack of compiled programs {} is {} and is not used", path, why);
+    reason = why;
     return nullptr;
   };
   if (memory == MAP_FAILED) return refuse("empty or unreadable");

@@ -18,6 +18,8 @@ class Pack {
  public:
   // Null, with one log line, when the file is damaged, of another format or of another build; null when there is none.
   static std::unique_ptr<Pack> open(const std::string& path, std::string_view build);
+  // The same without the log line: `reason` says why it is null, and stays empty when there is no file.
+  static std::unique_ptr<Pack> open(const std::string& path, std::string_view build, std::string& reason);
 
   // Any thread. The bytes are those of the mapping, which the blob keeps alive.
   std::optional<Blob> find(std::string_view key) const;

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "neuron/base/log.h"
 #include "neuron/base/options.h"
 #include "neuron/cache/build_id.h"
+#include "neuron/cache/inspection.h"
 
 namespace {
 
@@ -462,6 +464,59 @@ TEST_F(CacheTest, SettingsOfTheEnvironment) {
               return good ? 0 : 1;
             }),
             0);
+}
+
+TEST_F(CacheTest, InspectionTellsWhatLiesThereAndChangesNothing) {
+  const DirectoryReport none = inspect_directory(settings());
+  EXPECT_FALSE(none.exists);
+  EXPECT_TRUE(none.writable);
+  EXPECT_FALSE(fs::exists(directory_));
+
+  Cache(settings("build-2")).put("foreign", "bytes");
+  const fs::path foreign = files()[0];
+  Cache cache(settings());
+  for (int i = 0; i < 5; ++i) cache.put("k" + std::to_string(i), std::string(100, 'v'));
+  auto all = files();
+  all.erase(std::find(all.begin(), all.end(), foreign));
+  ASSERT_EQ(all.size(), 5u);
+  overwrite(all[0], content(all[0]).substr(0, 60));
+  std::string bad = content(all[1]);
+  bad[70] = static_cast<char>(bad[70] ^ 1);
+  overwrite(all[1], bad);
+  overwrite(foreign.parent_path() / "writing-1-x", "x");
+  overwrite(foreign.parent_path() / "README", "x");
+  const DirectoryReport report = inspect_directory(settings());
+  EXPECT_TRUE(report.exists);
+  EXPECT_EQ(report.entries, 6u);
+  EXPECT_EQ(report.damaged, 2u);
+  EXPECT_EQ(report.damaged_files.size(), 2u);
+  EXPECT_EQ(report.other_builds, 1u);
+  EXPECT_EQ(report.temporary, 1u);
+  EXPECT_GT(report.bytes, 300u);
+  EXPECT_GT(report.free_bytes, 0);
+  EXPECT_EQ(files().size(), 8u);
+
+  Settings blocked = settings();
+  blocked.directory = foreign / "below a file";
+  EXPECT_FALSE(inspect_directory(blocked).writable);
+  EXPECT_NE(inspect_directory(blocked).obstacle.find("is not a directory"), std::string::npos);
+}
+
+TEST_F(CacheTest, InspectionOfPacks) {
+  Settings packed = settings();
+  packed.packs = {(root_ / "missing.pack").string(), (root_ / "good.pack").string(), (root_ / "other.pack").string()};
+  const std::vector<std::pair<std::string, std::string>> entries{{"a", "1"}, {"b", "2"}};
+  write_pack(packed.packs[1], "build-1", entries);
+  write_pack(packed.packs[2], "build-2", entries);
+  const std::string log = log_of([&] {
+    const auto reports = inspect_packs(packed);
+    ASSERT_EQ(reports.size(), 3u);
+    EXPECT_EQ(reports[0].state, "missing");
+    EXPECT_EQ(reports[1].state, "good");
+    EXPECT_EQ(reports[1].entries, 2u);
+    EXPECT_EQ(reports[2].state, "of another build");
+  });
+  EXPECT_EQ(log, "");
 }
 
 TEST_F(CacheTest, BuildIds) {

@@ -12,6 +12,7 @@ void bind_device(nanobind::module_& module) {
   module.def("is_available", [] { return is_available() && device_count() > 0; });
   module.def("device_count", [] { return static_cast<int>(device_count()); });
   module.def("current_device", [] { return static_cast<int>(current_device()); });
+  module.def("unavailable_reason", &unavailable_reason);
   module.def("driver_name", &driver_name);
   // Bytes of one logical core, without beginning the use of the device.
   module.def("core_memory", [] { return neuron::runtime::presented_core_memory(); });

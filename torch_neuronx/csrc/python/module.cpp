@@ -15,5 +15,6 @@ NB_MODULE(_C, module) {
   torch_neuronx::bind_profile(module);
   neuron::aten::register_operators();
   torch_neuronx::bind_options(module);
+  torch_neuronx::bind_diagnostics(module);
   torch_neuronx::bind_source_lines(module);
 }

@@ -11,6 +11,7 @@
 #include "neuron/eager/recorder.h"
 #include "neuron/runtime/device.h"
 #include "neuron/runtime/process.h"
+#include "torch_neuronx/csrc/register/dispatch_keys.h"
 #include "torch_neuronx/csrc/register/errors.h"
 
 namespace torch_neuronx {
@@ -37,18 +38,17 @@ bool is_asked_for() noexcept {
   }
 }
 
-// Why device_count() is 0.
-std::string unavailability() {
-  return is_available() ? neuron::runtime::unavailable_reason()
-                        : "another accelerator is present; set TORCH_NEURONX_DEVICE=host to use the embedded device";
-}
-
 }  // namespace
 
 bool is_available() noexcept {
   static const bool available = is_asked_for() || !(c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) ||
                                                     c10::impl::hasDeviceGuardImpl(c10::DeviceType::XPU));
   return available;
+}
+
+std::string unavailable_reason() {
+  return is_available() ? neuron::runtime::unavailable_reason()
+                        : "another accelerator is present; set TORCH_NEURONX_DEVICE=host to use the embedded device";
 }
 
 c10::DeviceIndex device_count() noexcept {
@@ -65,7 +65,7 @@ c10::DeviceIndex current_device() noexcept { return current_index; }
 
 void check_device_index(c10::DeviceIndex index) {
   const int count = device_count();
-  TORCH_CHECK(count > 0, "no neuron device is available: ", unavailability());
+  TORCH_CHECK(count > 0, "no neuron device is available: ", unavailable_reason());
   TORCH_CHECK(index >= 0 && index < count, "invalid device index ", static_cast<int>(index), " for neuron: there ",
               count == 1 ? "is 1 device" : "are ", count == 1 ? "" : std::to_string(count) + " devices",
               ", valid indices are 0 to ", count - 1);
@@ -90,6 +90,7 @@ void use_device() {
     return;
   TORCH_CHECK(!shut_down.load(), "neuron has been shut down: the interpreter is exiting");
   check_device_index(current_index);
+  refuse_other_layouts();
   translate_errors([] { neuron::runtime::device(); });
 }
 

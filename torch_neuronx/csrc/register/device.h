@@ -19,6 +19,9 @@ c10::DeviceIndex device_count() noexcept;
 // False beside another accelerator (CUDA, XPU) unless TORCH_NEURONX_DEVICE=host asks for the embedded device.
 bool is_available() noexcept;
 
+// Why device_count() is 0; empty when it is not.
+std::string unavailable_reason();
+
 // "host" or "null": what executes the device.
 std::string driver_name();
 
