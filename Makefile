@@ -5,11 +5,13 @@
 #   make sanitize   the C++ tests under ASan + UBSan, then under TSan; part of test-full
 #   make build      the libraries, into torch_neuronx/
 #   make bench      ratio table against CPU eager   make lint       style and layer rules
+#   make wheel      an installable wheel in dist/   make wheel-check  proves it in a clean environment; part of test-full
+#   make fuzz       parser, cache, command streams  make soak       everything at once, for a while: memory stays flat
 #   make docs       generated pages, checked links  make clean      everything built; make distclean also the environment
 # Variables: PYTHON, VENV, TORCH_INDEX (tools/bootstrap.sh), PRESET (CMakePresets.json), JOBS, ARGS (passed to the job).
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: setup build demo chat test test-full sanitize sanitized bench lint format docs clean distclean
+.PHONY: setup build demo chat test test-full sanitize sanitized wheel wheel-check fuzz soak bench lint format docs clean distclean
 
 export VENV ?= $(CURDIR)/.venv
 PRESET ?= dev
@@ -39,6 +41,7 @@ test: build
 test-full: build sanitized
 	@bash tools/bootstrap.sh full
 	$(python) tools/run_tests.py --build build/$(PRESET) --build build/asan --build build/tsan --full $(ARGS)
+	$(MAKE) wheel-check
 
 sanitize: sanitized
 	$(python) tools/run_tests.py --build build/asan --build build/tsan --core
@@ -46,6 +49,20 @@ sanitize: sanitized
 sanitized: setup
 	@$(python) tools/build.py --preset asan --jobs $(JOBS)
 	@$(python) tools/build.py --preset tsan --jobs $(JOBS)
+
+wheel: setup
+	$(python) tools/wheel.py build
+
+wheel-check: wheel
+	$(python) tools/wheel.py check
+
+fuzz:
+	@bash tools/bootstrap.sh fuzz
+	@$(python) tools/build.py --preset fuzz --jobs $(JOBS)
+	$(python) tools/fuzz.py $(ARGS)
+
+soak: build
+	$(python) tools/soak.py $(ARGS)
 
 bench: build
 	@mkdir -p out
@@ -61,7 +78,7 @@ docs: build
 	$(python) tools/make_docs.py $(ARGS)
 
 clean:
-	rm -rf build out torch_neuronx/lib torch_neuronx/*.so
+	rm -rf build out dist torch_neuronx/lib torch_neuronx/*.so
 
 distclean: clean
 	rm -rf $(VENV) *.egg-info

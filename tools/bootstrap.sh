@@ -1,7 +1,7 @@
 #!/bin/bash
 # Brings up what a bare Debian 12 machine lacks, and does nothing quickly where nothing is lacking.
-#   tools/bootstrap.sh [chat|full]     "chat" adds the weights that `make chat` and examples/embed_sentences.py need,
-#                                      "full" these and what only `make test-full` needs
+#   tools/bootstrap.sh [chat|full|fuzz]     "chat" adds the weights that `make chat` and examples/embed_sentences.py need,
+#                                      "full" these and what only `make test-full` needs, "fuzz" what `make fuzz` needs
 # Variables: PYTHON (interpreter of the environment, default python3), VENV (default .venv), TORCH_INDEX (package index
 # that serves the torch wheel; default: whatever pip is configured with).
 set -euo pipefail
@@ -19,6 +19,8 @@ run_as_root() {
 # --- system packages -------------------------------------------------------------------------------------------------
 packages=(g++ ccache mold llvm-19-dev libzstd-dev zlib1g-dev libfmt-dev libxxhash-dev nlohmann-json3-dev libgtest-dev
   libbenchmark-dev clang-format-19)
+if [ "${1:-}" = fuzz ]; then packages+=(clang-19 libclang-rt-19-dev); fi
+if [ "${1:-}" = full ]; then packages+=(qemu-user); fi  # processors that this machine is not
 have_cmake() { command -v cmake >/dev/null && printf '3.25\n%s\n' "$(cmake --version | sed -n 's/^cmake version //p')" | sort -VC; }
 have_headers() { "$python" -c 'import os, sysconfig, venv, ensurepip
 raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null; }

@@ -62,7 +62,9 @@ def main() -> int:
     if configured_for(build) != sys.executable:
         command = ["cmake", "--preset", arguments.preset, f"-DPython_EXECUTABLE={sys.executable}"]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    status = subprocess.run(["cmake", "--build", str(build), "--parallel", arguments.jobs], cwd=ROOT).returncode
+    # By its preset: it may name the targets that are wanted.
+    command = ["cmake", "--build", "--preset", arguments.preset, "--parallel", arguments.jobs]
+    status = subprocess.run(command, cwd=ROOT).returncode
     print_slowest(build, start)
     print(f"build took {time.time() - start:.1f} s")
     return status
