@@ -212,17 +212,26 @@ void Stream::fail(const Command& command, ErrorKind kind, const std::string& mes
 
 bool Stream::poisoned(const Command& command) const {
   if (!any_poison_.load(std::memory_order_acquire)) return false;
-  auto bad = [](const Operand& operand) {
-    return operand.block != nullptr && poison_in(*operand.block, operand.generation) != 0;
-  };
+  auto bad = [this](const Operand& operand) { return poison_of(operand) != 0; };
   bool inputs = std::any_of(command.inputs().begin(), command.inputs().end(), bad);
   return inputs || (command.reads_outputs && std::any_of(command.outputs().begin(), command.outputs().end(), bad));
 }
 
 uint64_t Stream::poison_of(const Command& command) const {
   for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
-    uint64_t sequence = operand.block != nullptr ? poison_in(*operand.block, operand.generation) : 0;
+    const uint64_t sequence = poison_of(operand);
     if (sequence != 0) return sequence;
+  }
+  return 0;
+}
+
+uint64_t Stream::poison_of(const Operand& operand) const {
+  if (operand.block == nullptr) return 0;
+  const uint64_t mark = poison_in(*operand.block, operand.generation);
+  if (mark != 0 || operand.block->generation == operand.generation) return mark;
+  std::lock_guard lock(error_mutex_);
+  for (const Poisoned& entry : poisoned_blocks_) {
+    if (entry.block == operand.block && entry.generation == operand.generation) return entry.sequence;
   }
   return 0;
 }
@@ -231,7 +240,7 @@ void Stream::poison_outputs(const Command& command, uint64_t sequence) {
   std::lock_guard lock(error_mutex_);
   for (const Operand& output : command.outputs()) {
     poison(output, sequence);
-    if (output.block != nullptr) poisoned_blocks_.emplace_back(output.block, output.generation);
+    if (output.block != nullptr) poisoned_blocks_.push_back({output.block, output.generation, sequence});
   }
 }
 
@@ -242,7 +251,12 @@ void Stream::succeed(const Command& command) {
   for (const Operand& output : command.outputs()) {
     // A partial write does not make the rest good.
     bool whole = output.block != nullptr && static_cast<size_t>(output.high - output.low) >= output.block->requested;
-    if (whole) poison(output, 0);
+    if (!whole) continue;
+    poison(output, 0);
+    std::lock_guard lock(error_mutex_);
+    std::erase_if(poisoned_blocks_, [&](const Poisoned& entry) {
+      return entry.block == output.block && entry.generation == output.generation;
+    });
   }
 }
 
@@ -251,7 +265,12 @@ void Stream::raise_pending() {
   if (any_poison_.load(std::memory_order_acquire)) {
     std::lock_guard lock(error_mutex_);
     error = std::move(pending_error_);
-    std::erase_if(poisoned_blocks_, [](const auto& entry) { return poison_in(*entry.first, entry.second) == 0; });
+    // Commands that read dead blocks may be under way.
+    const bool idle = queue_.completed() == queue_.submitted();
+    std::erase_if(poisoned_blocks_, [&](const Poisoned& entry) {
+      const bool dead = entry.block->generation != entry.generation;
+      return dead ? idle : poison_in(*entry.block, entry.generation) == 0;
+    });
     if (poisoned_blocks_.empty()) {
       poison_.clear();
       any_poison_.store(false, std::memory_order_release);

@@ -116,10 +116,17 @@ class Stream {
   std::atomic<CommandGraph*> capture_{nullptr};
   std::atomic<bool> serves_graphs_{false}, graph_memory_in_use_{false};
 
-  std::mutex error_mutex_;
+  uint64_t poison_of(const Operand& operand) const;
+
+  mutable std::mutex error_mutex_;
   std::unique_ptr<LateError> pending_error_;
   std::unordered_map<uint64_t, LateError> poison_;  // by the sequence number of the failed command
-  std::vector<std::pair<const runtime::Block*, uint64_t>> poisoned_blocks_;  // with the generation
+  // What has no value. Blocks that died since (a temporary's, usually) bear no mark, but commands still read them.
+  struct Poisoned {
+    const runtime::Block* block;
+    uint64_t generation, sequence;
+  };
+  std::vector<Poisoned> poisoned_blocks_;
   std::atomic<bool> any_poison_{false};
 
   std::unique_ptr<RegionRunner> runner_;

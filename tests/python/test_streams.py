@@ -180,3 +180,18 @@ def test_each_way_to_wait_raises_a_late_error_once_with_its_class(wait):
         with pytest.raises(IndexError, match="index out of range in self"):
             look()
     assert (weight + 1).tolist() == [[2, 2]] * 4
+
+
+def test_errors_reach_results_through_temporaries_that_are_gone():
+    table, good = torch.ones(4, 3, device="neuron"), torch.ones(3, device="neuron")
+    for _ in range(6):  # the memory of the temporaries is used again and again
+        bad = torch.nn.functional.embedding(torch.tensor([9], device="neuron"), table)[0]
+        results = [x + 1 for x in (good, bad, good)]
+        results = [x * 2 for x in results]
+        softened = torch.softmax(bad * 3, 0)  # not one kernel with its input
+        with pytest.raises(IndexError):
+            torch.neuron.synchronize()
+        for result in (results[1], softened):
+            with pytest.raises(IndexError, match="index out of range in self"):
+                result.cpu()
+        assert results[0].tolist() == results[2].tolist() == [4.0] * 3
