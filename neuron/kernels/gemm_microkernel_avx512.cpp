@@ -22,10 +22,13 @@ NEURON_AVX512 void compute_tile(int64_t k, const float* a, const float* b, float
 #pragma GCC unroll 14
   for (int i = 0; i < kHeight; ++i) sums[i][0] = sums[i][1] = _mm512_setzero_ps();
   // The tile is touched last; fetch it while the sums are made.
+#pragma GCC unroll 1
   for (int i = 0; i < kHeight; ++i) {
     __builtin_prefetch(tile + i * stride, 1);
     __builtin_prefetch(tile + i * stride + 16, 1);
   }
+  // The sums leave no register for what the loop does not need: it waits in memory.
+  const volatile float kept_alpha = alpha;
   for (int64_t p = 0; p < k; ++p) {
     __m512 left = _mm512_loadu_ps(b), right = _mm512_loadu_ps(b + 16);
 #pragma GCC unroll 14
@@ -37,7 +40,8 @@ NEURON_AVX512 void compute_tile(int64_t k, const float* a, const float* b, float
     a += kHeight;
     b += kColumns;
   }
-  __m512 scale = _mm512_set1_ps(alpha);
+  asm volatile("" : "+r"(tile), "+r"(stride));
+  __m512 scale = _mm512_set1_ps(kept_alpha);
 #pragma GCC unroll 14
   for (int i = 0; i < kHeight; ++i) {
 #pragma GCC unroll 2

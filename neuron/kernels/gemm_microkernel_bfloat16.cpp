@@ -28,10 +28,14 @@ NEURON_BFLOAT16 void compute_tile(int64_t words, const float* a, const float* b,
   __m512 sums[kHeight][2];
 #pragma GCC unroll 14
   for (int i = 0; i < kHeight; ++i) sums[i][0] = sums[i][1] = _mm512_setzero_ps();
+  // The tile is touched last; fetch it while the sums are made.
+#pragma GCC unroll 1
   for (int i = 0; i < kHeight; ++i) {
     __builtin_prefetch(tile + i * stride, 1);
     __builtin_prefetch(tile + i * stride + 16, 1);
   }
+  // The sums leave no register for what the loop does not need: it waits in memory.
+  const volatile float kept_alpha = alpha;
   for (int64_t p = 0; p < words; ++p) {
     __m512bh left = reinterpret_cast<__m512bh>(_mm512_loadu_ps(b));
     __m512bh right = reinterpret_cast<__m512bh>(_mm512_loadu_ps(b + 16));
@@ -44,7 +48,8 @@ NEURON_BFLOAT16 void compute_tile(int64_t words, const float* a, const float* b,
     a += kHeight;
     b += kColumns;
   }
-  __m512 scale = _mm512_set1_ps(alpha);
+  asm volatile("" : "+r"(tile), "+r"(stride));
+  __m512 scale = _mm512_set1_ps(kept_alpha);
 #pragma GCC unroll 14
   for (int i = 0; i < kHeight; ++i) {
 #pragma GCC unroll 2
@@ -81,7 +86,12 @@ NEURON_BFLOAT16 void pack_adjacent_lanes(const uint16_t* source, int64_t depth_s
       __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, source + lane));
       __m512i high = _mm512_setzero_si512();
       if (pair) high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, second + lane)), 16);
-      _mm512_mask_storeu_epi32(panel + lane, room, _mm512_or_si512(low, high));
+      // A narrow row goes over the beginning of later ones where the panel has room: masked stores are slow.
+      if (room == 0xffffu || (width < 16 && (depth - p + 1) / 2 * width >= 16)) {
+        _mm512_storeu_si512(panel + lane, _mm512_or_si512(low, high));
+      } else {
+        _mm512_mask_storeu_epi32(panel + lane, room, _mm512_or_si512(low, high));
+      }
     }
   }
 }

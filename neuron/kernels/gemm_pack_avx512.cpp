@@ -1,6 +1,8 @@
 // Packing for the AVX-512 register tiles: whole cache lines of sixteen lanes are transposed at a time.
 #include <immintrin.h>
 
+#include <algorithm>
+
 #include "neuron/base/float_formats.h"
 #include "neuron/kernels/gemm_pack.h"
 
@@ -92,10 +94,17 @@ NEURON_AVX512_INLINE void transpose(__m512 rows[16]) {
   for (int i = 0; i < 16; ++i) rows[i] = t[i];
 }
 
+// Rows of a panel narrower than a register are stored whole, over the beginning of the next ones, which are written
+// later: masked stores take many cycles on some processors. How many rows leave room for that in the panel.
+int64_t spilling_rows(int width, int64_t depth) {
+  return width < kLanes ? std::max<int64_t>(0, depth + 1 - (kLanes + width - 1) / width) : 0;
+}
+
 // Depth is adjacent in memory: sixteen lanes by sixteen positions are transposed in registers.
 template <typename Load>
 NEURON_AVX512 void pack_adjacent_depth(const typename Load::Element* source, int64_t lane_stride, int64_t count,
                                        int64_t depth, int width, float* panel) {
+  int64_t spilling = spilling_rows(width, depth);
   for (int lane = 0; lane < width; lane += kLanes) {
     int64_t valid = count - lane;
     __mmask16 room = first(width - lane);
@@ -119,9 +128,14 @@ NEURON_AVX512 void pack_adjacent_depth(const typename Load::Element* source, int
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) _mm512_storeu_ps(target + i * width, rows[i]);
       } else {
+        int64_t whole = room == 0xffffu ? positions : spilling - p;
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) {
-          if (i < positions) _mm512_mask_storeu_ps(target + i * width, room, rows[i]);
+          if (i < whole && i < positions) {
+            _mm512_storeu_ps(target + i * width, rows[i]);
+          } else if (i < positions) {
+            _mm512_mask_storeu_ps(target + i * width, room, rows[i]);
+          }
         }
       }
     }
@@ -132,6 +146,17 @@ NEURON_AVX512 void pack_adjacent_depth(const typename Load::Element* source, int
 template <typename Load>
 NEURON_AVX512 void pack_adjacent_lanes(const typename Load::Element* source, int64_t depth_stride, int64_t count,
                                        int64_t depth, int width, float* panel) {
+  if (width < kLanes) {
+    __mmask16 mask = first(count);
+    int64_t p = 0, spilling = spilling_rows(width, depth);
+    for (; p < spilling; ++p, source += depth_stride, panel += width) {
+      _mm512_storeu_ps(panel, Load::some(source, mask));
+    }
+    for (; p < depth; ++p, source += depth_stride, panel += width) {
+      _mm512_mask_storeu_ps(panel, first(width), Load::some(source, mask));
+    }
+    return;
+  }
   for (int64_t p = 0; p < depth; ++p, source += depth_stride, panel += width) {
     int lane = 0;
     for (; lane + kLanes <= count; lane += kLanes) _mm512_storeu_ps(panel + lane, Load::all(source + lane));

@@ -17,7 +17,9 @@
 namespace neuron::kernels {
 namespace {
 
-constexpr int64_t kColumnsOfB = 512;  // of a packed block: it stays in the second-level cache
+constexpr int64_t kColumnsOfB = 512;  // of a packed block, at most: it stays in the second-level cache
+constexpr int64_t kPanelsOfA = 8;     // that are packed together, where rows of the matrix run across panels
+constexpr int64_t kSlab = 32;         // rows of a matrix that are read at a time for panels side by side
 constexpr int64_t kLargestTile = 14 * 32;
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -46,32 +48,35 @@ class Part {
         beta_(static_cast<float>(problem.beta.as_double())) {}
 
   void run() {
-    int64_t columns = std::min(kColumnsOfB, column_end_ - column_);
+    // Blocks of columns of nearly equal width.
+    int64_t blocks = (column_end_ - column_ + kColumnsOfB - 1) / kColumnsOfB;
+    int64_t columns = round_up((column_end_ - column_ + blocks - 1) / blocks, kernel_.columns);
     int64_t words = words_of(std::min(depth_, p_.k));
-    float* panels_of_b = buffers.b.get<float>(round_up(columns, kernel_.columns) * words);
-    float* panel_of_a = buffers.a.get<float>(height_ * words);
+    Lanes b{p_.b, stride(p_.b.column, p_.n), stride(p_.b.row, p_.k), kernel_.columns, false};
+    Lanes a{p_.a, stride(p_.a.row, p_.m), stride(p_.a.column, p_.k), static_cast<int>(height_), true};
+    int64_t rows_of_a = height_ * (a.run_across_panels() ? kPanelsOfA : 1);
+    float* panels_of_b = buffers.b.get<float>(columns * words);
+    float* panels_of_a = buffers.a.get<float>(rows_of_a * words);
     bool keeps_sums = !in_place_ && p_.k > depth_;
     if (keeps_sums) {
       sums_stride_ = columns;
       sums_ = buffers.sums.get<float>((row_end_ - row_) * columns);
     }
-    for (int64_t j = column_; j < column_end_; j += kColumnsOfB) {
-      int64_t j_end = std::min(j + kColumnsOfB, column_end_);
+    for (int64_t j = column_; j < column_end_; j += columns) {
+      int64_t j_end = std::min(j + columns, column_end_);
       for (int64_t l = 0; l < p_.k; l += depth_) {
         int64_t depth = std::min(depth_, p_.k - l);
         words = words_of(depth);
-        for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
-          kernel_.pack(packed_source(p_.dtype), address(p_.b, p_.dtype, batch_, l, jj), stride(p_.b.column, p_.n),
-                       stride(p_.b.row, p_.k), std::min<int64_t>(kernel_.columns, j_end - jj), depth, kernel_.columns,
-                       panels_of_b + (jj - j) * words);
-        }
-        for (int64_t ii = row_; ii < row_end_; ii += height_) {
-          int64_t rows = std::min(height_, row_end_ - ii);
-          kernel_.pack(packed_source(p_.dtype), address(p_.a, p_.dtype, batch_, ii, l), stride(p_.a.row, p_.m),
-                       stride(p_.a.column, p_.k), rows, depth, static_cast<int>(rows), panel_of_a);
-          for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
-            tile(ii, rows, jj, std::min<int64_t>(kernel_.columns, j_end - jj), j, l, depth, panel_of_a,
-                 panels_of_b + (jj - j) * words);
+        pack(b, j, j_end, l, depth, panels_of_b);
+        for (int64_t i = row_; i < row_end_; i += rows_of_a) {
+          int64_t i_end = std::min(i + rows_of_a, row_end_);
+          pack(a, i, i_end, l, depth, panels_of_a);
+          for (int64_t ii = i; ii < i_end; ii += height_) {
+            int64_t rows = std::min(height_, i_end - ii);
+            for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
+              tile(ii, rows, jj, std::min<int64_t>(kernel_.columns, j_end - jj), j, l, depth,
+                   panels_of_a + (ii - i) * words, panels_of_b + (jj - j) * words);
+            }
           }
         }
       }
@@ -79,6 +84,32 @@ class Part {
   }
 
  private:
+  // One operand as panels see it: rows of a, or columns of b, are lanes.
+  struct Lanes {
+    const GemmOperand& matrix;
+    int64_t lane_stride, depth_stride;
+    int width;
+    bool are_rows;  // and then a panel is as wide as it has lanes
+    bool run_across_panels() const { return lane_stride == 1 && depth_stride != 1; }
+  };
+
+  // Lanes [begin, end) at positions [l, l + depth), panel after panel. Where a row of memory crosses all of them, some
+  // rows at a time: they stay in the nearest cache and few pages are open.
+  void pack(const Lanes& lanes, int64_t begin, int64_t end, int64_t l, int64_t depth, float* panels) const {
+    int64_t slab = lanes.run_across_panels() ? kSlab : depth, words = words_of(depth);
+    for (int64_t done = 0; done < depth; done += slab) {
+      for (int64_t lane = begin; lane < end; lane += lanes.width) {
+        int64_t count = std::min<int64_t>(lanes.width, end - lane), position = l + done;
+        int width = lanes.are_rows ? static_cast<int>(count) : lanes.width;
+        const char* source = lanes.are_rows ? address(lanes.matrix, p_.dtype, batch_, lane, position)
+                                            : address(lanes.matrix, p_.dtype, batch_, position, lane);
+        kernel_.pack(packed_source(p_.dtype), source, lanes.lane_stride, lanes.depth_stride, count,
+                     std::min(slab, depth - done), width,
+                     panels + (lane - begin) * words + done / kernel_.group * width);
+      }
+    }
+  }
+
   // A dimension of one element may have any stride; 1 selects the fast packing.
   static int64_t stride(int64_t recorded, int64_t extent) { return extent == 1 ? 1 : recorded; }
   int64_t words_of(int64_t depth) const { return (depth + kernel_.group - 1) / kernel_.group; }

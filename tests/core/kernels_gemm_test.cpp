@@ -109,6 +109,7 @@ const Case kCases[] = {
     {1, 130, 70, 513, false, true},
     {1, 70, 1100, 20, true},
     {1, 400, 40, 24, false, true},
+    {1, 150, 600, 301, true},
 };
 
 // A few vectors, and a matrix whose rows run along the sum.
