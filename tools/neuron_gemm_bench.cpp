@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "neuron/base/float_formats.h"
+#include "neuron/base/processor.h"
 #include "neuron/kernels/gemm.h"
 
 namespace neuron::kernels {
@@ -64,7 +65,7 @@ __attribute__((target("avx2,fma"))) float fma_loop_avx2(int64_t count) {
 // Floating-point operations per second of one core in float32.
 double measure_peak() {
   constexpr int64_t kCount = 2'000'000;
-  const bool wide = __builtin_cpu_supports("avx512f") != 0;
+  const bool wide = neuron::processor_features().avx512f;
   double best = 0;
   volatile float kept = 0;
   for (int round = 0; round < 5; ++round) {

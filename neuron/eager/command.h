@@ -79,7 +79,6 @@ struct Command {
   uint8_t attribute_count;
   uint8_t scalar_count;
   bool reads_outputs;
-  bool may_raise;
   int32_t threads;
   uint64_t reduced;
   uint64_t sequence;

@@ -1,7 +1,6 @@
 // The C interface for foreign kernels over the recorder: a foreign command is a callback that says what it touches.
 #include "neuron/foreign.h"
 
-#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <string>
@@ -10,10 +9,8 @@
 #include "neuron/base/thread_pool.h"
 #include "neuron/eager/command_graph.h"
 #include "neuron/eager/foreign.h"
-#include "neuron/eager/settings.h"
 #include "neuron/eager/stream.h"
 #include "neuron/runtime/allocator.h"
-#include "neuron/runtime/process.h"
 
 namespace neuron::eager {
 namespace {
@@ -106,13 +103,8 @@ class Context {
   void* context_;
 };
 
-struct Access {
-  neuron_range range;
-  runtime::Block* block;
-};
-
-std::vector<Access> look_up(const neuron_command& command, Stream& stream) {
-  std::vector<Access> accesses;
+std::vector<MemoryRange> look_up(const neuron_command& command, Stream& stream) {
+  std::vector<MemoryRange> ranges;
   for (size_t i = 0; i < command.range_count; ++i) {
     const neuron_range& range = command.ranges[i];
     if (range.access < NEURON_READ || range.access > NEURON_READ_WRITE)
@@ -134,23 +126,11 @@ std::vector<Access> look_up(const neuron_command& command, Stream& stream) {
       // Its owner may free it in the order of another stream.
       if (block->stream != stream.id()) runtime::record_stream(block, stream.id());
     }
-    accesses.push_back({range, block});
+    char* low = static_cast<char*>(range.address);
+    ranges.push_back(
+        {block, low, low + range.bytes, (range.access & NEURON_READ) != 0, (range.access & NEURON_WRITE) != 0});
   }
-  return accesses;
-}
-
-void fill_operand(Window& window, const Access& access, Operand& operand) {
-  operand = Operand{};
-  operand.kind = codegen::OperandKind::Tensor;
-  operand.dtype = DType::UInt8;
-  operand.rank = 1;
-  operand.block = access.block;
-  operand.generation = access.block ? access.block->generation.load(std::memory_order_relaxed) : 0;
-  operand.data = operand.low = static_cast<char*>(access.range.address);
-  operand.high = operand.low + access.range.bytes;
-  const int64_t size[] = {static_cast<int64_t>(access.range.bytes)}, stride[] = {1};
-  operand.sizes = window.arena.copy(std::span<const int64_t>(size));
-  operand.strides = window.arena.copy(std::span<const int64_t>(stride));
+  return ranges;
 }
 
 int caller_threads() {
@@ -159,52 +139,12 @@ int caller_threads() {
 }
 
 void record_foreign(Stream& asked, const neuron_command& command, std::shared_ptr<Context> context) {
-  if (runtime::in_forked_child()) runtime::enter_runtime();
-  if (settings().shut_down.load(std::memory_order_relaxed)) return;
+  if (!may_record()) return;
   Stream& stream = recording_stream(asked);
-  const std::vector<Access> accesses = look_up(command, stream);
-  auto writes = [](const Access& access) { return (access.range.access & NEURON_WRITE) != 0; };
-  auto reads = [](const Access& access) { return (access.range.access & NEURON_READ) != 0; };
-  const auto outputs = static_cast<size_t>(std::count_if(accesses.begin(), accesses.end(), writes));
-  const auto inputs = static_cast<size_t>(std::count_if(accesses.begin(), accesses.end(), reads));
-  if (outputs > UINT8_MAX || inputs > UINT16_MAX)
-    fail(ErrorKind::Value, "{}: {} ranges are written and {} read; a command can write {} and read {}", command.name,
-         outputs, inputs, UINT8_MAX, UINT16_MAX);
+  const std::vector<MemoryRange> ranges = look_up(command, stream);
   const int threads = command.threads > 0 ? command.threads : caller_threads();
-  const LocationProvider provider = settings().location_provider.load(std::memory_order_relaxed);
-  const char* location = provider == nullptr ? nullptr : provider();
-  uint64_t wait_for = 0;
-  {
-    std::lock_guard lock(stream.mutex());
-    Window& window = stream.window();
-    Command& recorded = window.commands.emplace_back();
-    recorded = Command{};
-    recorded.kind = CommandKind::Callback;
-    recorded.sequence = stream.next_sequence();
-    recorded.label = command.name;
-    recorded.location = location;
-    recorded.threads = threads;
-    recorded.may_raise = true;
-    recorded.output_count = static_cast<uint8_t>(outputs);
-    recorded.input_count = static_cast<uint16_t>(inputs);
-    recorded.callback = static_cast<int32_t>(window.callbacks.size());
-    recorded.operands = window.arena.allocate<Operand>(outputs + inputs);
-    window.callbacks.push_back([context = std::move(context), threads] { context->run(threads); });
-    Operand* operand = recorded.operands;
-    for (const Access& access : accesses) {
-      if (!writes(access)) continue;
-      fill_operand(window, access, *operand++);
-      if (access.block != nullptr) access.block->writes.fetch_add(1, std::memory_order_relaxed);
-    }
-    for (const Access& access : accesses) {
-      if (reads(access)) fill_operand(window, access, *operand++);
-    }
-    wait_for = stream.recorded();
-  }
-  if (wait_for != 0) {
-    stream.queue().wait(wait_for);
-    stream.raise_pending();
-  }
+  record_callback(
+      stream, [context = std::move(context), threads] { context->run(threads); }, ranges, command.name, threads);
 }
 
 }  // namespace

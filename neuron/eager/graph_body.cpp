@@ -80,8 +80,7 @@ void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string
   if (crosses && failure.empty()) {
     failure =
         "an operation takes up random numbers of an operation in another capture, as the gradient of attention with "
-        "dropout "
-        "does. Capture both in one graph";
+        "dropout does. Capture both in one graph";
   }
   for (size_t u = 0; u < uses.size() && failure.empty(); ++u) {
     if (seeds_found[u] < uses[u].reservations) {
@@ -103,11 +102,11 @@ void GraphBody::fill_random(std::span<const RandomState> states) {
 void GraphBody::check_memory() const {
   for (const External& external : externals) {
     if (external.block->generation.load(std::memory_order_relaxed) == external.generation) continue;
-    fail(ErrorKind::Runtime,
-         "the graph uses memory that was freed after the capture: operation #{} {} of the capture read or wrote it. "
-         "Keep "
-         "the tensors that a graph uses (inputs, parameters, buffers) alive and in place as long as it is replayed",
-         external.command->sequence & ~kCapturedSequence, external.command->name());
+    fail(
+        ErrorKind::Runtime,
+        "the graph uses memory that was freed after the capture: operation #{} {} of the capture read or wrote it. "
+        "Keep the tensors that a graph uses (inputs, parameters, buffers) alive and in place as long as it is replayed",
+        external.command->sequence & ~kCapturedSequence, external.command->name());
   }
 }
 

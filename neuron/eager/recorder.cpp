@@ -83,13 +83,6 @@ void require_reduced_ranks(std::span<const TensorArgument> outputs, size_t rank,
   }
 }
 
-// False after shutdown. Raises in a child forked after its parent used the device.
-bool may_record() {
-  if (runtime::in_forked_child()) [[unlikely]]
-    runtime::enter_runtime();
-  return !settings().shut_down.load(std::memory_order_relaxed);
-}
-
 // Asked before the stream is locked: the provider may wait for the interpreter, whose holder may be recording.
 const char* caller_location() {
   LocationProvider provider = settings().location_provider.load(std::memory_order_relaxed);
@@ -108,7 +101,34 @@ Command& append_command(Stream& stream, CommandKind kind, const char* location) 
   return command;
 }
 
+// After the stream was unlocked: immediate modes wait for what they recorded (0: nothing to wait for).
+void finish(Stream& stream, uint64_t wait_for) {
+  if (wait_for == 0) return;
+  stream.queue().wait(wait_for);
+  stream.raise_pending();
+}
+
+void fill_range(Window& window, const MemoryRange& range, Operand& operand) {
+  operand = Operand{};
+  operand.kind = codegen::OperandKind::Tensor;
+  operand.dtype = DType::UInt8;
+  operand.rank = 1;
+  operand.block = range.block;
+  operand.generation = range.block ? range.block->generation.load(std::memory_order_relaxed) : 0;
+  operand.data = operand.low = range.low;
+  operand.high = range.high;
+  const int64_t size[] = {range.high - range.low}, stride[] = {1};
+  operand.sizes = window.arena.copy(std::span<const int64_t>(size));
+  operand.strides = window.arena.copy(std::span<const int64_t>(stride));
+}
+
 }  // namespace
+
+bool may_record() {
+  if (runtime::in_forked_child()) [[unlikely]]
+    runtime::enter_runtime();
+  return !settings().shut_down.load(std::memory_order_relaxed);
+}
 
 void record_region(Stream& stream, const lowering::Operator& op, DType common, std::span<const int64_t> sizes,
                    uint64_t reduced, std::span<const TensorArgument> outputs, std::span<const RegionInput> inputs,
@@ -166,10 +186,7 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
     counters().region_commands.fetch_add(1, std::memory_order_relaxed);
     wait_for = stream.recorded();
   }
-  if (wait_for != 0) {
-    stream.queue().wait(wait_for);
-    stream.raise_pending();
-  }
+  finish(stream, wait_for);
 }
 
 void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<const TensorArgument> outputs,
@@ -183,7 +200,6 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
     Window& window = stream.window();
     Command& command = append_command(stream, CommandKind::Kernel, location);
     command.kernel = &kernel;
-    command.may_raise = kernel.may_raise;
     command.reads_outputs = reads_outputs;
     command.output_count = static_cast<uint8_t>(outputs.size());
     command.input_count = static_cast<uint16_t>(inputs.size());
@@ -210,27 +226,42 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
     counters().kernel_commands.fetch_add(1, std::memory_order_relaxed);
     wait_for = stream.recorded();
   }
-  if (wait_for != 0) {
-    stream.queue().wait(wait_for);
-    stream.raise_pending();
-  }
+  finish(stream, wait_for);
 }
 
-void record_callback(Stream& stream, std::function<void()> body) {
+void record_callback(Stream& stream, std::function<void()> body, std::span<const MemoryRange> ranges, const char* label,
+                     int threads) {
   if (!may_record()) return;
+  const auto outputs = static_cast<size_t>(std::ranges::count_if(ranges, &MemoryRange::written));
+  const auto inputs = static_cast<size_t>(std::ranges::count_if(ranges, &MemoryRange::read));
+  if (outputs > UINT8_MAX || inputs > UINT16_MAX)
+    fail(ErrorKind::Value, "{}: {} ranges are written and {} read; a command can write {} and read {}",
+         label == nullptr ? "callback" : label, outputs, inputs, UINT8_MAX, UINT16_MAX);
   const char* location = caller_location();
   uint64_t wait_for = 0;
   {
     std::lock_guard lock(stream.mutex());
+    Window& window = stream.window();
     Command& command = append_command(stream, CommandKind::Callback, location);
-    command.callback = static_cast<int32_t>(stream.window().callbacks.size());
-    stream.window().callbacks.push_back(std::move(body));
+    if (label != nullptr) command.label = label;
+    command.threads = threads;
+    command.output_count = static_cast<uint8_t>(outputs);
+    command.input_count = static_cast<uint16_t>(inputs);
+    command.callback = static_cast<int32_t>(window.callbacks.size());
+    window.callbacks.push_back(std::move(body));
+    command.operands = window.arena.allocate<Operand>(outputs + inputs);
+    Operand* operand = command.operands;
+    for (const MemoryRange& range : ranges) {
+      if (!range.written) continue;
+      fill_range(window, range, *operand++);
+      if (range.block != nullptr) range.block->writes.fetch_add(1, std::memory_order_relaxed);
+    }
+    for (const MemoryRange& range : ranges) {
+      if (range.read) fill_range(window, range, *operand++);
+    }
     wait_for = stream.recorded();
   }
-  if (wait_for != 0) {
-    stream.queue().wait(wait_for);
-    stream.raise_pending();
-  }
+  finish(stream, wait_for);
 }
 
 void record_death(runtime::Block* block) {

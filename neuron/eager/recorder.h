@@ -78,8 +78,22 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
                    std::span<const TensorArgument> inputs, std::span<const int64_t> attributes,
                    std::span<const Scalar> scalars, bool reads_outputs, int threads);
 
-// Runs `body` on the executor in stream order, after everything recorded before (host callback; may throw Error).
-void record_callback(Stream& stream, std::function<void()> body);
+// Memory that a callback touches. `block` is null for memory that is not of the device.
+struct MemoryRange {
+  runtime::Block* block = nullptr;
+  char* low = nullptr;
+  char* high = nullptr;  // one past the last byte
+  bool read = false, written = false;
+};
+
+// Runs `body` on the executor in stream order (host callback; may throw Error): in hazard order where it says what it
+// touches, and after everything recorded before where `ranges` is empty. `label`, its name in reports, must live as
+// long as the process.
+void record_callback(Stream& stream, std::function<void()> body, std::span<const MemoryRange> ranges = {},
+                     const char* label = nullptr, int threads = 1);
+
+// False after shutdown: nothing is recorded any more. Raises in a child forked after its parent used the device.
+bool may_record();
 
 // The storage that owns the block was freed. Part of the order: its unread writes may be dropped. Called from deleters.
 void record_death(runtime::Block* block);

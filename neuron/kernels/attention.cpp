@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "neuron/base/error.h"
-#include "neuron/kernels/row_conversion.h"
+#include "neuron/kernels/float_lines.h"
 
 namespace neuron::kernels {
 namespace {

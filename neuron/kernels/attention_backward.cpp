@@ -8,7 +8,7 @@
 
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/attention.h"
-#include "neuron/kernels/row_conversion.h"
+#include "neuron/kernels/float_lines.h"
 
 namespace neuron::kernels {
 namespace {

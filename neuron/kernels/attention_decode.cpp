@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "neuron/base/thread_pool.h"
+#include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/philox.h"
-#include "neuron/kernels/row_conversion.h"
 
 namespace neuron::kernels {
 namespace {

@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "neuron/base/error.h"
+#include "neuron/base/processor.h"
 #include "neuron/kernels/attention_tiles.h"
 
 #define NEURON_TARGET __attribute__((target("avx2,fma,f16c")))
@@ -185,12 +186,10 @@ const AttentionTiles attention_tiles_avx2 = {
 
 const AttentionTiles& detected_attention_tiles() {
   static const AttentionTiles* const best = []() -> const AttentionTiles* {
-    __builtin_cpu_init();
-    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-    if (wide) return __builtin_cpu_supports("avx512bf16") ? &attention_tiles_avx512_bf16 : &attention_tiles_avx512;
-    bool usable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    return usable ? &attention_tiles_avx2 : nullptr;
+    const ProcessorFeatures& processor = processor_features();
+    if (processor.runs_avx512_bf16()) return &attention_tiles_avx512_bf16;
+    if (processor.runs_avx512()) return &attention_tiles_avx512;
+    return processor.runs_avx2() ? &attention_tiles_avx2 : nullptr;
   }();
   if (best == nullptr) {
     fail(ErrorKind::NotImplemented,

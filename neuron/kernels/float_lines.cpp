@@ -48,4 +48,22 @@ NEURON_AVX2 void narrow_float16(const float* from, uint16_t* to, int64_t count) 
   for (; i < count; ++i) to[i] = Float16Element::store(from[i]);
 }
 
+void widen_row(DType dtype, const char* source, int64_t stride, int64_t count, float* values) {
+  auto widen = [&]<typename E>(E) {
+    load_line<E>(reinterpret_cast<const typename E::Storage*>(source), stride, values, count);
+  };
+  if (dtype == DType::BFloat16) return widen(BFloat16Element{});
+  if (dtype == DType::Float16) return widen(Float16Element{});
+  widen(NativeElement<float>{});
+}
+
+void round_row(DType dtype, const float* values, int64_t count, char* target, int64_t stride) {
+  auto round = [&]<typename E>(E) {
+    store_line<E>(values, reinterpret_cast<typename E::Storage*>(target), stride, count);
+  };
+  if (dtype == DType::BFloat16) return round(BFloat16Element{});
+  if (dtype == DType::Float16) return round(Float16Element{});
+  round(NativeElement<float>{});
+}
+
 }  // namespace neuron::kernels

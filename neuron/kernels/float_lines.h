@@ -47,6 +47,12 @@ void store_line(const typename E::Compute* from, typename E::Storage* to, int64_
   for (int64_t i = 0; i < count; ++i) to[i * stride] = E::store(from[i]);
 }
 
+// The same for a dtype known at run time: float32, bfloat16 or float16, computed in float32. Strides in elements.
+// values[j] = source[j * stride]
+void widen_row(DType dtype, const char* source, int64_t stride, int64_t count, float* values);
+// target[j * stride] = values[j] rounded to nearest, ties to even.
+void round_row(DType dtype, const float* values, int64_t count, char* target, int64_t stride);
+
 // Whether E is computed in another type than it is stored in.
 template <typename E>
 inline constexpr bool kIsNarrow = !std::is_same_v<typename E::Storage, typename E::Compute>;

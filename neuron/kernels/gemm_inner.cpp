@@ -71,24 +71,30 @@ class Streamed {
 };
 
 std::string refuse(const GemmProblem& p) {
+  if (std::string reason = refuse_streaming(p); !reason.empty()) return reason;
+  if (!rows_are_vectors(p) && !columns_are_vectors(p)) {
+    return fmt::format("takes at most {} rows with a transposed b, or as many columns with a plain a", kInnerVectors);
+  }
+  return {};
+}
+
+void run(const GemmProblem& p) { run_gemm_inner(p, detected_inner_products()); }
+
+}  // namespace
+
+std::string refuse_streaming(const GemmProblem& p) {
   if (!is_packed_source(p.dtype) || !is_packed_source(p.result_dtype) ||
       (p.has_addend() && !is_packed_source(p.addend_dtype))) {
     return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
                        dtype_name(p.result_dtype));
   }
-  if (!rows_are_vectors(p) && !columns_are_vectors(p)) {
-    return fmt::format("takes at most {} rows with a transposed b, or as many columns with a plain a", kInnerVectors);
-  }
   if (detected_gemm_microkernel() == nullptr) return "the processor lacks AVX2, FMA or F16C";
   return {};
 }
 
-void run(const GemmProblem& p) {
-  bool wide = detected_gemm_microkernel() == &gemm_microkernel_avx512;
-  run_gemm_inner(p, wide ? inner_products_avx512 : inner_products_avx2);
+const InnerProducts& detected_inner_products() {
+  return detected_gemm_microkernel() == &gemm_microkernel_avx512 ? inner_products_avx512 : inner_products_avx2;
 }
-
-}  // namespace
 
 void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines) {
   GemmProblem p = rows_are_vectors(problem) ? problem : transposed_problem(problem);

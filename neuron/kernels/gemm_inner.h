@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "neuron/kernels/gemm_microkernel.h"
 
@@ -38,7 +39,12 @@ struct InnerProducts {
 extern const InnerProducts inner_products_avx2;
 extern const InnerProducts inner_products_avx512;
 
+// What this processor runs.
+const InnerProducts& detected_inner_products();
+
 struct GemmProblem;
+// Why neither of the two ways below takes the problem, whatever its shape; empty when one may.
+std::string refuse_streaming(const GemmProblem& problem);
 void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines);
 void run_gemm_outer(const GemmProblem& problem, const InnerProducts& routines);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neuron/base/float_formats.h"
+#include "neuron/base/processor.h"
 #include "neuron/kernels/gemm_microkernel.h"
 
 #define NEURON_AVX2 __attribute__((target("avx2,fma,f16c")))
@@ -240,15 +241,9 @@ void store(PackedSource type, const float* values, int64_t count, void* target) 
 const GemmMicrokernel gemm_microkernel_avx2 = {"avx2", kRows, kColumns, 1, 256, compute, pack, store};
 
 const GemmMicrokernel* detected_gemm_microkernel() {
-  static const GemmMicrokernel* const best = [] {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-      return &gemm_microkernel_avx512;
-    }
-    bool usable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    return usable ? &gemm_microkernel_avx2 : nullptr;
-  }();
-  return best;
+  const ProcessorFeatures& processor = processor_features();
+  if (processor.runs_avx512()) return &gemm_microkernel_avx512;
+  return processor.runs_avx2() ? &gemm_microkernel_avx2 : nullptr;
 }
 
 }  // namespace neuron::kernels

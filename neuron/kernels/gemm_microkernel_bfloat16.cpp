@@ -1,12 +1,12 @@
 // AVX512-BF16: a register tile of 14 x 32 whose words are pairs of bfloat16 along k. One instruction adds both products
 // of a pair to a float32 sum; it reads denormal operands as zero and flushes denormal sums.
-#include <cpuid.h>
 #include <immintrin.h>
 
 #include <array>
 #include <cstring>
 #include <utility>
 
+#include "neuron/base/processor.h"
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/gemm_pack.h"
 
@@ -137,21 +137,8 @@ void store(PackedSource type, const float* values, int64_t count, void* target) 
 
 const GemmMicrokernel gemm_microkernel_bfloat16 = {"bfloat16", kRows, kColumns, 2, 512, compute, pack, store};
 
-bool has_bfloat16_units() {
-  static const bool has = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-           __builtin_cpu_supports("avx512vl") != 0;
-  }();
-  return has;
-}
+bool has_bfloat16_units() { return processor_features().runs_avx512_bf16(); }
 
-bool has_bfloat16_matrix_units() {
-  static const bool has = [] {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & (1u << 22)) != 0;
-  }();
-  return has;
-}
+bool has_bfloat16_matrix_units() { return processor_features().amx_bf16; }
 
 }  // namespace neuron::kernels

@@ -49,22 +49,14 @@ void run_columns(const GemmProblem& p, const InnerProducts& routines, int64_t ba
 }
 
 std::string refuse(const GemmProblem& p) {
-  if (!is_packed_source(p.dtype) || !is_packed_source(p.result_dtype) ||
-      (p.has_addend() && !is_packed_source(p.addend_dtype))) {
-    return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
-                       dtype_name(p.result_dtype));
-  }
+  if (std::string reason = refuse_streaming(p); !reason.empty()) return reason;
   if (!rows_are_vectors(p) && !columns_are_vectors(p)) {
     return fmt::format("takes at most {} rows with a plain b, or as many columns with a transposed a", kInnerVectors);
   }
-  if (detected_gemm_microkernel() == nullptr) return "the processor lacks AVX2, FMA or F16C";
   return {};
 }
 
-void run(const GemmProblem& p) {
-  bool wide = detected_gemm_microkernel() == &gemm_microkernel_avx512;
-  run_gemm_outer(p, wide ? inner_products_avx512 : inner_products_avx2);
-}
+void run(const GemmProblem& p) { run_gemm_outer(p, detected_inner_products()); }
 
 }  // namespace
 

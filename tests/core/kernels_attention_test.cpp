@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuron/base/float_formats.h"
+#include "neuron/base/processor.h"
 #include "neuron/kernels/attention_tiles.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/philox.h"
@@ -208,11 +209,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 std::vector<const AttentionTiles*> sets() {
   std::vector<const AttentionTiles*> result{&attention_tiles_avx2};
-  __builtin_cpu_init();
-  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  if (wide) result.push_back(&attention_tiles_avx512);
-  if (wide && __builtin_cpu_supports("avx512bf16")) result.push_back(&attention_tiles_avx512_bf16);
+  if (processor_features().runs_avx512()) result.push_back(&attention_tiles_avx512);
+  if (processor_features().runs_avx512_bf16()) result.push_back(&attention_tiles_avx512_bf16);
   return result;
 }
 

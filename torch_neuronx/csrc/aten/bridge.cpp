@@ -269,6 +269,13 @@ using TensorArguments = c10::SmallVector<eager::TensorArgument, 4>;
 using References = c10::SmallVector<TensorReference, 8>;
 using RegionInputs = c10::SmallVector<eager::RegionInput, 6>;
 
+References references_to(std::span<const at::Tensor> tensors) {
+  References references;
+  references.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) references.emplace_back(tensor);
+  return references;
+}
+
 void add_input(RegionInputs& inputs, const Input& input) {
   eager::RegionInput& added = inputs.emplace_back();
   if (input.tensor != nullptr && input.tensor->dim() == 0 && input.tensor->device().is_cpu()) {
@@ -321,7 +328,7 @@ void record_row(const lowering::Operator& op, DType common, at::IntArrayRef size
 void record_row(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t reduced,
                 std::span<const at::Tensor> outputs, std::span<const Input> inputs,
                 std::span<const int64_t> attributes) {
-  const References references(outputs.begin(), outputs.end());
+  const References references = references_to(outputs);
   record_row(op, common, sizes, reduced, TensorReferences(references.data(), references.size()), inputs, attributes);
 }
 
@@ -347,7 +354,7 @@ void record_kernel(const kernels::Kernel& kernel, TensorReferences outputs, Tens
 void record_kernel(const kernels::Kernel& kernel, std::span<const at::Tensor> outputs,
                    std::span<const at::Tensor> inputs, std::span<const int64_t> attributes,
                    std::span<const Scalar> scalars, bool reads_outputs) {
-  const References targets(outputs.begin(), outputs.end()), sources(inputs.begin(), inputs.end());
+  const References targets = references_to(outputs), sources = references_to(inputs);
   record_kernel(kernel, TensorReferences(targets.data(), targets.size()),
                 TensorReferences(sources.data(), sources.size()), attributes, scalars, reads_outputs);
 }

@@ -54,6 +54,10 @@ class GeneralKernel {
   OperatorRecord* record_;
 };
 
+// Throws when torch has no such operator.
+GeneralKernel general_kernel(const c10::OperatorName& name, Wrapper wrapper);
+c10::KernelFunction make_boxed(GeneralKernel general);
+
 // The kernel function of a functor that is built from a GeneralKernel: `&make_unboxed<Product>` in a Registration.
 template <typename Functor>
 c10::KernelFunction make_unboxed(const GeneralKernel& general) {

@@ -182,29 +182,11 @@ void encoder_layer(Arguments& arguments) {
   arguments.give(nested(pack(result, packed.lengths)));
 }
 
-class NestedKernel final : public c10::OperatorKernel {
- public:
-  explicit NestedKernel(Wrapper wrapper) : wrapper_(wrapper) {}
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) {
-    try {
-      Arguments arguments(op, *stack);
-      wrapper_(arguments);
-      arguments.finish();
-    } catch (const Error& error) {
-      torch_neuronx::rethrow_as_torch(error);
-    }
-  }
-
- private:
-  Wrapper wrapper_;
-};
-
 [[maybe_unused]] const bool nested_kernels = [] {
   constexpr auto kKey = c10::DispatchKey::NestedTensorPrivateUse1;
   for (auto [name, wrapper] : {std::pair<const char*, Wrapper>{"to_padded_tensor", to_padded},
                                {"_transformer_encoder_layer_fwd", encoder_layer}}) {
-    add_kernel(full_name(name), c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<NestedKernel>(wrapper)),
-               kKey);
+    add_kernel(full_name(name), make_boxed(general_kernel(full_name(name), wrapper)), kKey);
   }
   return true;
 }();

@@ -73,6 +73,16 @@ void add_kernel(const c10::OperatorName& name, c10::KernelFunction kernel, c10::
       c10::Dispatcher::singleton().registerImpl(name, key, std::move(kernel), std::nullopt, nullptr, "torch_neuronx"));
 }
 
+GeneralKernel general_kernel(const c10::OperatorName& name, Wrapper wrapper) {
+  auto handle = c10::Dispatcher::singleton().findSchema(name);
+  TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
+  return GeneralKernel(*handle, wrapper, new_operator_record(c10::toString(name)));
+}
+
+c10::KernelFunction make_boxed(GeneralKernel general) {
+  return c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<BoxedWrapper>(std::move(general)));
+}
+
 void register_operators() {
   register_fallback();
   register_views();
@@ -81,12 +91,8 @@ void register_operators() {
   register_pointwise();
   for (const RegisteredWrapper& entry : wrappers()) {
     const c10::OperatorName name = full_name(entry.name);
-    auto handle = c10::Dispatcher::singleton().findSchema(name);
-    TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
-    const GeneralKernel general(*handle, entry.wrapper, new_operator_record(c10::toString(name)));
-    add_kernel(name, entry.unboxed != nullptr
-                         ? entry.unboxed(general)
-                         : c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<BoxedWrapper>(general)));
+    const GeneralKernel general = general_kernel(name, entry.wrapper);
+    add_kernel(name, entry.unboxed != nullptr ? entry.unboxed(general) : make_boxed(general));
   }
 }
 

@@ -16,6 +16,7 @@ void bind_events(nanobind::module_& module);
 void bind_eager(nanobind::module_& module);
 void bind_operators(nanobind::module_& module);
 void bind_profile(nanobind::module_& module);
+void bind_graphs(nanobind::module_& module);
 void bind_options(nanobind::module_& module);
 void bind_diagnostics(nanobind::module_& module);
 void bind_source_lines(nanobind::module_& module);

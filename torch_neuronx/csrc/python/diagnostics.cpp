@@ -87,13 +87,6 @@ void bind_diagnostics(nb::module_& module) {
   module.def("code_generator", &code_generator);
   module.def("cache_directory", &cache_directory);
   module.def("packs", &packs);
-  module.def("option_problems", [] {
-    nb::list result;
-    for (const neuron::OptionNotice& problem : neuron::option_problems()) {
-      result.append(nb::make_tuple(problem.name, problem.text));
-    }
-    return result;
-  });
 }
 
 }  // namespace torch_neuronx

@@ -13,6 +13,7 @@ NB_MODULE(_C, module) {
   torch_neuronx::bind_eager(module);
   torch_neuronx::bind_operators(module);
   torch_neuronx::bind_profile(module);
+  torch_neuronx::bind_graphs(module);
   neuron::aten::register_operators();
   torch_neuronx::bind_options(module);
   torch_neuronx::bind_diagnostics(module);

@@ -3,11 +3,24 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <vector>
+
 #include "torch_neuronx/csrc/python/bindings.h"
 
 namespace torch_neuronx {
 
 namespace nb = nanobind;
+
+namespace {
+
+// (name of the variable, what is to be said about it)
+nb::list pairs(const std::vector<neuron::OptionNotice>& notices) {
+  nb::list result;
+  for (const neuron::OptionNotice& notice : notices) result.append(nb::make_tuple(notice.name, notice.text));
+  return result;
+}
+
+}  // namespace
 
 void bind_options(nb::module_& module) {
   module.def("option_listing", [] {
@@ -25,13 +38,8 @@ void bind_options(nb::module_& module) {
     }
     return result;
   });
-  module.def("option_notices", [] {
-    nb::list result;
-    for (const neuron::OptionNotice& notice : neuron::option_notices()) {
-      result.append(nb::make_tuple(notice.name, notice.text));
-    }
-    return result;
-  });
+  module.def("option_notices", [] { return pairs(neuron::option_notices()); });
+  module.def("option_problems", [] { return pairs(neuron::option_problems()); });
 }
 
 }  // namespace torch_neuronx

@@ -1,13 +1,9 @@
-// What eager_report() is made of, and graphs.
+// What eager_report() is made of.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include "neuron/eager/profile.h"
 #include "torch_neuronx/csrc/python/bindings.h"
-#include "torch_neuronx/csrc/register/device.h"
-#include "torch_neuronx/csrc/register/graph.h"
-#include "torch_neuronx/csrc/register/stream.h"
 
 namespace torch_neuronx {
 namespace {
@@ -50,13 +46,6 @@ void bind_profile(nb::module_& module) {
   module.def("reset_profile", &eager::reset_profile);
   module.def("set_profiling", &eager::set_profiling);
   module.def("profiling", &eager::profiling);
-  module.def("register_graph", &register_graph);
-  module.def("new_graph_pool", &new_graph_pool);
-  module.def("stream_is_capturing", [](int device) {
-    if (!device_used()) return false;
-    const auto index = device < 0 ? current_device() : static_cast<c10::DeviceIndex>(device);
-    return eager::capturing_graph(uncaptured_stream_of(current_c10_stream(index))) != nullptr;
-  });
 }
 
 }  // namespace torch_neuronx
