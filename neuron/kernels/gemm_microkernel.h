@@ -10,6 +10,12 @@ namespace neuron::kernels {
 // Element types a panel can be packed from.
 enum class PackedSource : uint8_t { Float32, BFloat16, Float16 };
 
+// An operand of a register tile: word p of lane l is at data + l * lane + p * step, in bytes.
+struct TileOperand {
+  const void* data;
+  int64_t lane, step;
+};
+
 struct GemmMicrokernel {
   const char* name;
   int rows;     // of the largest register tile; every smaller height has a tile of its own
@@ -17,10 +23,10 @@ struct GemmMicrokernel {
   int group;    // elements of k in a word
   int depth;    // elements of k in a block: part of the order of summation
 
-  // tile[i * stride + j] = alpha * sum (accumulate false) or tile[...] + alpha * sum for i < rows, with packed panels
-  // of `words` words of depth; the panel of a holds `rows` lanes.
-  void (*compute)(int rows, int64_t words, const float* a, const float* b, float alpha, float* tile, int64_t stride,
-                  bool accumulate);
+  // tile[i * stride + j] = alpha * sum (accumulate false) or tile[...] + alpha * sum for i < rows and j < columns, over
+  // `words` words of depth. Either the lanes of a or its words are neighbours (4 bytes apart), as are the lanes of b.
+  void (*compute)(int rows, int64_t words, const TileOperand& a, const TileOperand& b, float alpha, float* tile,
+                  int64_t stride, bool accumulate);
 
   // Packs `count` <= width lanes by `depth` positions. Element e of lane l at position p is source[l * lane_stride +
   // (p * group + e) * depth_stride] and goes to word p * width + l; lanes from count to width, and what the last word
@@ -30,6 +36,11 @@ struct GemmMicrokernel {
 
   // Rounds `count` adjacent values to the type.
   void (*store)(PackedSource type, const float* values, int64_t count, void* target);
+
+  // Panels as operands of a tile.
+  static TileOperand panel(const float* words, int64_t width) {
+    return {words, sizeof(float), width * static_cast<int64_t>(sizeof(float))};
+  }
 };
 
 extern const GemmMicrokernel gemm_microkernel_avx2;

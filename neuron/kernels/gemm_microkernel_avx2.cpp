@@ -1,72 +1,52 @@
 // AVX2: a register tile of 6 x 16, and packing for both instruction sets.
 #include <immintrin.h>
 
-#include <array>
 #include <cstring>
-#include <utility>
 
 #include "neuron/base/float_formats.h"
 #include "neuron/base/processor.h"
 #include "neuron/kernels/gemm_microkernel.h"
 
-#define NEURON_AVX2 __attribute__((target("avx2,fma,f16c")))
+#define NEURON_TARGET __attribute__((target("avx2,fma,f16c")))
+#define NEURON_INLINE __attribute__((target("avx2,fma,f16c"), always_inline)) inline
 
 namespace neuron::kernels {
 namespace {
 
-constexpr int kRows = 6;
-constexpr int kColumns = 16;
-
-template <int kHeight>
-NEURON_AVX2 void compute_tile(int64_t k, const float* a, const float* b, float alpha, float* tile, int64_t stride,
-                              bool accumulate) {
-  __m256 sums[kHeight][2];
-#pragma GCC unroll 6
-  for (int i = 0; i < kHeight; ++i) sums[i][0] = sums[i][1] = _mm256_setzero_ps();
-  for (int64_t p = 0; p < k; ++p) {
-    __m256 left = _mm256_loadu_ps(b), right = _mm256_loadu_ps(b + 8);
-#pragma GCC unroll 6
-    for (int i = 0; i < kHeight; ++i) {
-      __m256 x = _mm256_broadcast_ss(a + i);
-      sums[i][0] = _mm256_fmadd_ps(x, left, sums[i][0]);
-      sums[i][1] = _mm256_fmadd_ps(x, right, sums[i][1]);
-    }
-    a += kHeight;
-    b += kColumns;
+struct Units {
+  using Register = __m256;
+  static constexpr int kLanes = 8, kRows = 6;
+  NEURON_INLINE static Register zero() { return _mm256_setzero_ps(); }
+  NEURON_INLINE static Register fill(float x) { return _mm256_set1_ps(x); }
+  NEURON_INLINE static Register load(const void* x) { return _mm256_loadu_ps(static_cast<const float*>(x)); }
+  NEURON_INLINE static void store(float* x, Register value) { _mm256_storeu_ps(x, value); }
+  NEURON_INLINE static Register broadcast(const char* word) {
+    return _mm256_broadcast_ss(reinterpret_cast<const float*>(word));
   }
-  __m256 scale = _mm256_set1_ps(alpha);
-#pragma GCC unroll 6
-  for (int i = 0; i < kHeight; ++i) {
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      float* target = tile + i * stride + 8 * j;
-      __m256 value = _mm256_mul_ps(scale, sums[i][j]);
-      if (accumulate) value = _mm256_add_ps(_mm256_loadu_ps(target), value);
-      _mm256_storeu_ps(target, value);
-    }
+  NEURON_INLINE static Register multiply(Register x, Register y) { return _mm256_mul_ps(x, y); }
+  NEURON_INLINE static Register add(Register x, Register y) { return _mm256_add_ps(x, y); }
+  NEURON_INLINE static Register multiply_add(Register x, Register y, Register sum) {
+    return _mm256_fmadd_ps(x, y, sum);
   }
-}
+};
 
-template <size_t... kIndex>
-constexpr auto make_tiles(std::index_sequence<kIndex...>) {
-  return std::array{&compute_tile<static_cast<int>(kIndex) + 1>...};
-}
+}  // namespace
+}  // namespace neuron::kernels
 
-void compute(int rows, int64_t words, const float* a, const float* b, float alpha, float* tile, int64_t stride,
-             bool accumulate) {
-  static constexpr auto kTiles = make_tiles(std::make_index_sequence<kRows>());
-  kTiles[rows - 1](words, a, b, alpha, tile, stride, accumulate);
-}
+#include "neuron/kernels/gemm_tile_loops.h"
+
+namespace neuron::kernels {
+namespace {
 
 // Eight consecutive elements as float32, and one.
 struct LoadFloat32 {
   using Element = float;
-  NEURON_AVX2 static __m256 eight(const float* x) { return _mm256_loadu_ps(x); }
+  NEURON_TARGET static __m256 eight(const float* x) { return _mm256_loadu_ps(x); }
   static float one(float x) { return x; }
 };
 struct LoadBFloat16 {
   using Element = uint16_t;
-  NEURON_AVX2 static __m256 eight(const uint16_t* x) {
+  NEURON_TARGET static __m256 eight(const uint16_t* x) {
     __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
@@ -74,13 +54,13 @@ struct LoadBFloat16 {
 };
 struct LoadFloat16 {
   using Element = uint16_t;
-  NEURON_AVX2 static __m256 eight(const uint16_t* x) {
+  NEURON_TARGET static __m256 eight(const uint16_t* x) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
   }
   static float one(uint16_t x) { return float16_to_float(x); }
 };
 
-NEURON_AVX2 inline void transpose(__m256 rows[8]) {
+NEURON_TARGET inline void transpose(__m256 rows[8]) {
   __m256 t[8], u[8];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
@@ -102,7 +82,7 @@ NEURON_AVX2 inline void transpose(__m256 rows[8]) {
 }
 
 // The first `count` < 8 lanes.
-NEURON_AVX2 inline void store_first(float* target, int count, __m256 values) {
+NEURON_TARGET inline void store_first(float* target, int count, __m256 values) {
   __m128 rest = _mm256_castps256_ps128(values);
   if (count & 4) {
     _mm_storeu_ps(target, rest);
@@ -119,8 +99,8 @@ NEURON_AVX2 inline void store_first(float* target, int count, __m256 values) {
 
 // Lanes are adjacent in memory: rows of the panel are copies.
 template <typename Load>
-NEURON_AVX2 void pack_adjacent_lanes(const typename Load::Element* source, int64_t depth_stride, int64_t count,
-                                     int64_t depth, int width, float* panel) {
+NEURON_TARGET void pack_adjacent_lanes(const typename Load::Element* source, int64_t depth_stride, int64_t count,
+                                       int64_t depth, int width, float* panel) {
   for (int64_t p = 0; p < depth; ++p, source += depth_stride, panel += width) {
     int64_t lane = 0;
     for (; lane + 8 <= count; lane += 8) _mm256_storeu_ps(panel + lane, Load::eight(source + lane));
@@ -132,8 +112,8 @@ NEURON_AVX2 void pack_adjacent_lanes(const typename Load::Element* source, int64
 // Depth is adjacent in memory: eight lanes by eight positions are transposed in registers. Where the panel has no eight
 // lanes left, stores are narrower: masked ones take many cycles on some processors.
 template <typename Load>
-NEURON_AVX2 void pack_adjacent_depth(const typename Load::Element* source, int64_t lane_stride, int64_t count,
-                                     int64_t depth, int width, float* panel) {
+NEURON_TARGET void pack_adjacent_depth(const typename Load::Element* source, int64_t lane_stride, int64_t count,
+                                       int64_t depth, int width, float* panel) {
   for (int lane = 0; lane < width; lane += 8) {
     int64_t valid = count - lane < 8 ? count - lane : 8;
     int room = width - lane < 8 ? width - lane : 8;
@@ -199,7 +179,7 @@ void pack(PackedSource type, const void* source, int64_t lane_stride, int64_t de
 }
 
 // To nearest, ties to even; a NaN keeps its sign and becomes quiet.
-NEURON_AVX2 void store_bfloat16(const float* values, int64_t count, uint16_t* target) {
+NEURON_TARGET void store_bfloat16(const float* values, int64_t count, uint16_t* target) {
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) {
     __m256 x = _mm256_loadu_ps(values + i);
@@ -215,7 +195,7 @@ NEURON_AVX2 void store_bfloat16(const float* values, int64_t count, uint16_t* ta
   for (; i < count; ++i) target[i] = float_to_bfloat16(values[i]);
 }
 
-NEURON_AVX2 void store_float16(const float* values, int64_t count, uint16_t* target) {
+NEURON_TARGET void store_float16(const float* values, int64_t count, uint16_t* target) {
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) {
     __m128i packed = _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT);
@@ -238,7 +218,7 @@ void store(PackedSource type, const float* values, int64_t count, void* target) 
 
 }  // namespace
 
-const GemmMicrokernel gemm_microkernel_avx2 = {"avx2", kRows, kColumns, 1, 256, compute, pack, store};
+const GemmMicrokernel gemm_microkernel_avx2 = {"avx2", Units::kRows, 2 * Units::kLanes, 1, 256, compute, pack, store};
 
 const GemmMicrokernel* detected_gemm_microkernel() {
   const ProcessorFeatures& processor = processor_features();

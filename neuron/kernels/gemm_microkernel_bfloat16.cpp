@@ -2,9 +2,7 @@
 // of a pair to a float32 sum; it reads denormal operands as zero and flushes denormal sums.
 #include <immintrin.h>
 
-#include <array>
 #include <cstring>
-#include <utility>
 
 #include "neuron/base/processor.h"
 #include "neuron/kernels/gemm_microkernel.h"
@@ -14,68 +12,43 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
-#define NEURON_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,fma")))
+#define NEURON_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,fma")))
+#define NEURON_INLINE __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,fma"), always_inline)) inline
 
 namespace neuron::kernels {
 namespace {
 
-constexpr int kRows = 14;
-constexpr int kColumns = 32;
-
-template <int kHeight>
-NEURON_BFLOAT16 void compute_tile(int64_t words, const float* a, const float* b, float alpha, float* tile,
-                                  int64_t stride, bool accumulate) {
-  __m512 sums[kHeight][2];
-#pragma GCC unroll 14
-  for (int i = 0; i < kHeight; ++i) sums[i][0] = sums[i][1] = _mm512_setzero_ps();
-  // The tile is touched last; fetch it while the sums are made.
-#pragma GCC unroll 1
-  for (int i = 0; i < kHeight; ++i) {
-    __builtin_prefetch(tile + i * stride, 1);
-    __builtin_prefetch(tile + i * stride + 16, 1);
+struct Units {
+  using Register = __m512;
+  static constexpr int kLanes = 16, kRows = 14;
+  NEURON_INLINE static Register zero() { return _mm512_setzero_ps(); }
+  NEURON_INLINE static Register fill(float x) { return _mm512_set1_ps(x); }
+  NEURON_INLINE static Register load(const void* x) { return _mm512_loadu_ps(x); }
+  NEURON_INLINE static void store(float* x, Register value) { _mm512_storeu_ps(x, value); }
+  NEURON_INLINE static Register broadcast(const char* word) {
+    int32_t pair;
+    std::memcpy(&pair, word, sizeof(pair));
+    return _mm512_castsi512_ps(_mm512_set1_epi32(pair));
   }
-  // The sums leave no register for what the loop does not need: it waits in memory.
-  const volatile float kept_alpha = alpha;
-  for (int64_t p = 0; p < words; ++p) {
-    __m512bh left = reinterpret_cast<__m512bh>(_mm512_loadu_ps(b));
-    __m512bh right = reinterpret_cast<__m512bh>(_mm512_loadu_ps(b + 16));
-#pragma GCC unroll 14
-    for (int i = 0; i < kHeight; ++i) {
-      __m512bh x = reinterpret_cast<__m512bh>(_mm512_set1_ps(a[i]));
-      sums[i][0] = _mm512_dpbf16_ps(sums[i][0], x, left);
-      sums[i][1] = _mm512_dpbf16_ps(sums[i][1], x, right);
-    }
-    a += kHeight;
-    b += kColumns;
+  NEURON_INLINE static Register multiply(Register x, Register y) { return _mm512_mul_ps(x, y); }
+  NEURON_INLINE static Register add(Register x, Register y) { return _mm512_add_ps(x, y); }
+  // Of pairs.
+  NEURON_INLINE static Register multiply_add(Register x, Register y, Register sum) {
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(y));
   }
-  asm volatile("" : "+r"(tile), "+r"(stride));
-  __m512 scale = _mm512_set1_ps(kept_alpha);
-#pragma GCC unroll 14
-  for (int i = 0; i < kHeight; ++i) {
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      float* target = tile + i * stride + 16 * j;
-      __m512 value = _mm512_mul_ps(scale, sums[i][j]);
-      if (accumulate) value = _mm512_add_ps(_mm512_loadu_ps(target), value);
-      _mm512_storeu_ps(target, value);
-    }
-  }
-}
+};
 
-template <size_t... kIndex>
-constexpr auto make_tiles(std::index_sequence<kIndex...>) {
-  return std::array{&compute_tile<static_cast<int>(kIndex) + 1>...};
-}
+}  // namespace
+}  // namespace neuron::kernels
 
-void compute(int rows, int64_t words, const float* a, const float* b, float alpha, float* tile, int64_t stride,
-             bool accumulate) {
-  static constexpr auto kTiles = make_tiles(std::make_index_sequence<kRows>());
-  kTiles[rows - 1](words, a, b, alpha, tile, stride, accumulate);
-}
+#include "neuron/kernels/gemm_tile_loops.h"
+
+namespace neuron::kernels {
+namespace {
 
 // Two rows of lanes become one row of pairs.
-NEURON_BFLOAT16 void pack_adjacent_lanes(const uint16_t* source, int64_t depth_stride, int64_t count, int64_t depth,
-                                         int width, uint32_t* panel) {
+NEURON_TARGET void pack_adjacent_lanes(const uint16_t* source, int64_t depth_stride, int64_t count, int64_t depth,
+                                       int width, uint32_t* panel) {
   for (int64_t p = 0; p < depth; p += 2, source += 2 * depth_stride, panel += width) {
     const uint16_t* second = source + depth_stride;
     bool pair = p + 1 < depth;
@@ -129,13 +102,31 @@ void pack(PackedSource, const void* source, int64_t lane_stride, int64_t depth_s
   }
 }
 
+// To nearest, ties to even, as the other sets do. The unit takes denormal numbers for zeros: those are left to them.
+NEURON_TARGET void store_bfloat16(const float* values, int64_t count, uint16_t* target) {
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    __m512 x = _mm512_loadu_ps(values + i);
+    __mmask16 small = _mm512_testn_epi32_mask(_mm512_castps_si512(x), _mm512_set1_epi32(0x7f800000));
+    __mmask16 zero = _mm512_testn_epi32_mask(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+    if (small != zero) {
+      gemm_microkernel_avx2.store(PackedSource::BFloat16, values + i, 16, target + i);
+      continue;
+    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(target + i), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+  }
+  if (i < count) gemm_microkernel_avx2.store(PackedSource::BFloat16, values + i, count - i, target + i);
+}
+
 void store(PackedSource type, const float* values, int64_t count, void* target) {
+  if (type == PackedSource::BFloat16) return store_bfloat16(values, count, static_cast<uint16_t*>(target));
   gemm_microkernel_avx2.store(type, values, count, target);
 }
 
 }  // namespace
 
-const GemmMicrokernel gemm_microkernel_bfloat16 = {"bfloat16", kRows, kColumns, 2, 512, compute, pack, store};
+const GemmMicrokernel gemm_microkernel_bfloat16 = {"bfloat16", Units::kRows, 2 * Units::kLanes, 2, 512, compute,
+                                                   pack,       store};
 
 bool has_bfloat16_units() { return processor_features().runs_avx512_bf16(); }
 

@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kColumnsOfB = 512;  // of a packed block, at most: it stays in the second-level cache
 constexpr int64_t kPanelsOfA = 8;     // that are packed together, where rows of the matrix run across panels
 constexpr int64_t kSlab = 32;         // rows of a matrix that are read at a time for panels side by side
+constexpr int64_t kFewRows = 64;
 constexpr int64_t kLargestTile = 14 * 32;
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -52,8 +53,9 @@ class Part {
     int64_t blocks = (column_end_ - column_ + kColumnsOfB - 1) / kColumnsOfB;
     int64_t columns = round_up((column_end_ - column_ + blocks - 1) / blocks, kernel_.columns);
     int64_t words = words_of(std::min(depth_, p_.k));
-    Lanes b{p_.b, stride(p_.b.column, p_.n), stride(p_.b.row, p_.k), kernel_.columns, false};
     Lanes a{p_.a, stride(p_.a.row, p_.m), stride(p_.a.column, p_.k), static_cast<int>(height_), true};
+    Lanes b{p_.b, stride(p_.b.column, p_.n), stride(p_.b.row, p_.k), kernel_.columns, false};
+    bool reads_a = reads_in_place(a), reads_b = reads_in_place(b);
     int64_t rows_of_a = height_ * (a.run_across_panels() ? kPanelsOfA : 1);
     float* panels_of_b = buffers.b.get<float>(columns * words);
     float* panels_of_a = buffers.a.get<float>(rows_of_a * words);
@@ -67,15 +69,19 @@ class Part {
       for (int64_t l = 0; l < p_.k; l += depth_) {
         int64_t depth = std::min(depth_, p_.k - l);
         words = words_of(depth);
-        pack(b, j, j_end, l, depth, panels_of_b);
+        // A word that lacks an element, and a panel that lacks a column, must be packed.
+        bool packs_a = !reads_a || depth % kernel_.group != 0;
+        int64_t whole = reads_b ? j + (j_end - j) / kernel_.columns * kernel_.columns : j;
+        pack(b, whole, j_end, l, depth, panels_of_b + (whole - j) * words);
         for (int64_t i = row_; i < row_end_; i += rows_of_a) {
           int64_t i_end = std::min(i + rows_of_a, row_end_);
-          pack(a, i, i_end, l, depth, panels_of_a);
+          if (packs_a) pack(a, i, i_end, l, depth, panels_of_a);
           for (int64_t ii = i; ii < i_end; ii += height_) {
             int64_t rows = std::min(height_, i_end - ii);
+            TileOperand left = packs_a ? kernel_.panel(panels_of_a + (ii - i) * words, rows) : in_place(a, ii, l);
             for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
-              tile(ii, rows, jj, std::min<int64_t>(kernel_.columns, j_end - jj), j, l, depth,
-                   panels_of_a + (ii - i) * words, panels_of_b + (jj - j) * words);
+              tile(ii, rows, jj, std::min<int64_t>(kernel_.columns, j_end - jj), j, l, depth, left,
+                   jj < whole ? in_place(b, jj, l) : kernel_.panel(panels_of_b + (jj - j) * words, kernel_.columns));
             }
           }
         }
@@ -93,17 +99,35 @@ class Part {
     bool run_across_panels() const { return lane_stride == 1 && depth_stride != 1; }
   };
 
+  const char* at(const Lanes& lanes, int64_t lane, int64_t position) const {
+    return lanes.are_rows ? address(lanes.matrix, p_.dtype, batch_, lane, position)
+                          : address(lanes.matrix, p_.dtype, batch_, position, lane);
+  }
+
+  // Whether tiles take the operand from where it lies: without a pass over it, and its misses overlap arithmetic. Not
+  // where the distance of its rows makes them compete for few places of a cache.
+  bool reads_in_place(const Lanes& lanes) const {
+    auto size = static_cast<int64_t>(dtype_size(p_.dtype));
+    if (size * kernel_.group != sizeof(float)) return false;  // to be widened
+    if (lanes.are_rows && lanes.depth_stride == 1) return lanes.lane_stride * size % 4096 != 0;
+    if (kernel_.group != 1 || lanes.lane_stride != 1) return false;
+    return lanes.depth_stride * size % (lanes.are_rows ? 2048 : 4096) != 0;
+  }
+
+  TileOperand in_place(const Lanes& lanes, int64_t lane, int64_t position) const {
+    auto size = static_cast<int64_t>(dtype_size(p_.dtype));
+    return {at(lanes, lane, position), lanes.lane_stride * size, lanes.depth_stride * size * kernel_.group};
+  }
+
   // Lanes [begin, end) at positions [l, l + depth), panel after panel. Where a row of memory crosses all of them, some
   // rows at a time: they stay in the nearest cache and few pages are open.
   void pack(const Lanes& lanes, int64_t begin, int64_t end, int64_t l, int64_t depth, float* panels) const {
     int64_t slab = lanes.run_across_panels() ? kSlab : depth, words = words_of(depth);
     for (int64_t done = 0; done < depth; done += slab) {
       for (int64_t lane = begin; lane < end; lane += lanes.width) {
-        int64_t count = std::min<int64_t>(lanes.width, end - lane), position = l + done;
+        int64_t count = std::min<int64_t>(lanes.width, end - lane);
         int width = lanes.are_rows ? static_cast<int>(count) : lanes.width;
-        const char* source = lanes.are_rows ? address(lanes.matrix, p_.dtype, batch_, lane, position)
-                                            : address(lanes.matrix, p_.dtype, batch_, position, lane);
-        kernel_.pack(packed_source(p_.dtype), source, lanes.lane_stride, lanes.depth_stride, count,
+        kernel_.pack(packed_source(p_.dtype), at(lanes, lane, l + done), lanes.lane_stride, lanes.depth_stride, count,
                      std::min(slab, depth - done), width,
                      panels + (lane - begin) * words + done / kernel_.group * width);
       }
@@ -120,7 +144,7 @@ class Part {
   }
 
   void tile(int64_t i, int64_t rows, int64_t j, int64_t columns, int64_t first_column, int64_t l, int64_t depth,
-            const float* a, const float* b) {
+            const TileOperand& a, const TileOperand& b) {
     bool first = l == 0, last = l + depth == p_.k;
     float* sums = nullptr;  // where partial sums of this tile live between blocks of k
     int64_t sums_stride = 0;
@@ -145,7 +169,7 @@ class Part {
     kernel_.compute(static_cast<int>(rows), words_of(depth), a, b, alpha_, target, target_stride,
                     !first || p_.has_addend());
     if (last && !in_place_) {
-      for (int64_t r = 0; r < rows; ++r) store_row(i + r, j, columns, target + r * target_stride);
+      store(i, rows, j, columns, target, target_stride);
     } else if (!full) {
       for (int64_t r = 0; r < rows; ++r) {
         std::memcpy(sums + r * sums_stride, target + r * target_stride, columns * sizeof(float));
@@ -165,16 +189,32 @@ class Part {
     }
   }
 
-  void store_row(int64_t i, int64_t j, int64_t columns, const float* values) {
+  // The last sums of a tile, rounded, to the result.
+  void store(int64_t i, int64_t rows, int64_t j, int64_t columns, const float* tile, int64_t stride) {
+    PackedSource type = packed_source(p_.result_dtype);
     if (p_.result.column == 1) {
-      kernel_.store(packed_source(p_.result_dtype), values, columns, address(p_.result, p_.result_dtype, batch_, i, j));
+      for (int64_t r = 0; r < rows; ++r) {
+        kernel_.store(type, tile + r * stride, columns, address(p_.result, p_.result_dtype, batch_, i + r, j));
+      }
       return;
     }
-    size_t size = dtype_size(p_.result_dtype);
-    alignas(64) char rounded[32 * sizeof(float)];
-    kernel_.store(packed_source(p_.result_dtype), values, columns, rounded);
+    // Transposed, so that columns of the result, which are the neighbours in memory if any are, come out in one piece.
+    alignas(64) float turned[kLargestTile];
+    alignas(64) char rounded[kLargestTile * sizeof(float)];
+    detected_gemm_microkernel()->pack(PackedSource::Float32, tile, stride, 1, rows, columns, static_cast<int>(rows),
+                                      turned);
+    kernel_.store(type, turned, rows * columns, rounded);
+    auto size = static_cast<int64_t>(dtype_size(p_.result_dtype));
     for (int64_t c = 0; c < columns; ++c) {
-      std::memcpy(address(p_.result, p_.result_dtype, batch_, i, j + c), rounded + c * size, size);
+      const char* from = rounded + c * rows * size;
+      char* to = address(p_.result, p_.result_dtype, batch_, i, j + c);
+      if (p_.result.row == 1) {
+        std::memcpy(to, from, static_cast<size_t>(rows * size));
+        continue;
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memcpy(to + r * p_.result.row * size, from + r * size, static_cast<size_t>(size));
+      }
     }
   }
 
@@ -188,7 +228,16 @@ class Part {
   int64_t sums_stride_ = 0;
 };
 
-void run_with(const GemmProblem& p, const GemmMicrokernel& kernel) {
+// Few rows against a matrix whose columns lie along the sum, as a linear layer has for a short prompt: as the
+// transposed product, which reads the matrix in place and packs the few rows. The order of each sum is the same.
+bool is_better_transposed(const GemmProblem& p, const GemmMicrokernel& kernel) {
+  auto size = static_cast<int64_t>(dtype_size(p.dtype));
+  if (size * kernel.group != sizeof(float) || p.b.row != 1 || p.b.column * size % 4096 == 0) return false;
+  return p.m <= kFewRows && p.m < p.n && p.m % kernel.columns == 0;
+}
+
+void run_with(const GemmProblem& problem, const GemmMicrokernel& kernel) {
+  GemmProblem p = is_better_transposed(problem, kernel) ? transposed_problem(problem) : problem;
   // Below about a quarter of a million multiplications a part is not worth a thread.
   double work = static_cast<double>(p.batch) * p.m * p.n * p.k;
   int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(work / 262144), 1, std::max(1, p.threads));

@@ -38,8 +38,9 @@ void multiply_panels(const GemmMicrokernel& kernel, PanelBuffers& buffers, int64
       int64_t lanes = std::min(height, rows - i);
       pack_rows(l, count, i, lanes, static_cast<int>(lanes), row_panel);
       for (int64_t j = 0; j < columns; j += width) {
-        kernel.compute(static_cast<int>(lanes), words, row_panel, column_panels + j * words, 1.0f,
-                       sums + i * sums_stride + j, sums_stride, accumulate || l > 0);
+        kernel.compute(static_cast<int>(lanes), words, kernel.panel(row_panel, lanes),
+                       kernel.panel(column_panels + j * words, width), 1.0f, sums + i * sums_stride + j, sums_stride,
+                       accumulate || l > 0);
       }
     }
   }

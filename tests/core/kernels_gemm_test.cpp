@@ -110,6 +110,11 @@ const Case kCases[] = {
     {1, 70, 1100, 20, true},
     {1, 400, 40, 24, false, true},
     {1, 150, 600, 301, true},
+    {1, 64, 200, 40, false, true},
+    {1, 32, 75, 602, false, true},
+    {2, 20, 40, 1024},
+    {1, 40, 1024, 30},
+    {1, 1024, 40, 30, true},
 };
 
 // A few vectors, and a matrix whose rows run along the sum.
