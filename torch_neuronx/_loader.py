@@ -72,6 +72,6 @@ def _register(torch: ModuleType) -> None:
     from torch_neuronx import _knobs, compat
 
     _knobs.register()
+    atexit.register(_C.shutdown)  # after what a block of compat does at the end
     compat.apply()
     _C.trace_source_lines([str(Path(path).parent) for path in (torch.__file__, __file__) if path is not None])
-    atexit.register(_C.shutdown)

@@ -50,3 +50,15 @@ def test_module_globals_are_deleted_after_shutdown(run_python):
         late.cycle = late
     """)
     assert result.returncode == 0 and result.stderr == "", result
+
+
+def test_gradients_just_before_the_end(run_python):
+    """Threads of autograd that are not done with a pass when the interpreter ends would abort the process."""
+    for _ in range(8):
+        result = run_python("""
+            import sys, torch
+            sys.setswitchinterval(10)  # nobody else gets the interpreter before it ends
+            x = torch.ones(4096, device="neuron", requires_grad=True)
+            for _ in range(3): (x * x).sum().backward()
+        """)
+        assert result.returncode == 0 and result.stderr == "", result
