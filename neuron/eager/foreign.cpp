@@ -68,6 +68,9 @@ neuron_status guarded(F&& body) {
   } catch (const std::exception& error) {
     error_message = error.what();
     return NEURON_INTERNAL_ERROR;
+  } catch (...) {
+    error_message = "an exception of unknown type";
+    return NEURON_INTERNAL_ERROR;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <shared_mutex>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -42,8 +43,12 @@ struct Background {
     if (stop) return;
     work.push_back(std::move(job));
     if (!running) {
-      running = true;
-      thread = std::thread([this] { loop(); });
+      try {
+        thread = std::thread([this] { loop(); });
+        running = true;
+      } catch (const std::system_error&) {
+        return;  // no thread to be had now; what is waiting is compiled when a later request starts one
+      }
     }
     wake.notify_one();
   }

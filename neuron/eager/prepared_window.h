@@ -26,6 +26,7 @@ struct PreparedRegion {
 };
 
 struct PreparedWindow {
+  bool fusing = false;
   std::vector<PreparedRegion> regions;
   uint64_t dropped = 0;
   uint32_t not_fused[kNotFusedCount] = {};

@@ -267,12 +267,12 @@ void record_callback(Stream& stream, std::function<void()> body, std::span<const
 void record_death(runtime::Block* block) {
   if (block == nullptr || runtime::in_forked_child() || settings().shut_down.load(std::memory_order_relaxed)) return;
   Stream& stream = stream_by_id(block->stream);
+  const uint64_t generation = block->generation.load(std::memory_order_relaxed);
+  block->dead_generation.store(generation, std::memory_order_release);
   std::lock_guard lock(stream.mutex());
-  block->error_sequence.store(0, std::memory_order_relaxed);
   Window& window = stream.window();
   if (!window.commands.empty()) {
-    window.deaths.push_back(
-        {static_cast<uint32_t>(window.commands.size()), block, block->generation.load(std::memory_order_relaxed)});
+    window.deaths.push_back({static_cast<uint32_t>(window.commands.size()), block, generation});
     // A program that allocates and frees without recording must not fill the window with deaths.
     constexpr size_t kMostDeaths = 16384;
     if (window.deaths.size() >= kMostDeaths) stream.hand_over(FlushReason::WindowFull);
@@ -312,14 +312,27 @@ void synchronize_core(int core, FlushReason reason) {
   });
 }
 
-void synchronize_for_read(Stream& stream, const runtime::Block* block, FlushReason reason) {
+namespace {
+
+// What a read finds: first what is pending on the stream, then what has no value.
+template <typename Read>
+void finish_for_read(Stream& stream, const runtime::Block* block, const Read& read, FlushReason reason) {
   flush_and_wait(stream, reason);
-  if (block != nullptr && block->stream != stream.id()) {
-    flush_and_wait(stream_by_id(block->stream), reason);
-    stream_by_id(block->stream).raise_if_poisoned(block);
-  }
+  if (block != nullptr && block->stream != stream.id()) flush_and_wait(stream_by_id(block->stream), reason);
   stream.raise_pending();
-  stream.raise_if_poisoned(block);
+  if (block == nullptr) return;
+  if (const Cause cause = Poison::instance().find(read)) cause->raise();
+}
+
+}  // namespace
+
+void synchronize_for_read(Stream& stream, const runtime::Block* block, FlushReason reason) {
+  if (block == nullptr) return synchronize(stream, reason);
+  finish_for_read(stream, block, *block, reason);
+}
+
+void synchronize_for_read(Stream& stream, const TensorArgument& tensor, FlushReason reason) {
+  finish_for_read(stream, tensor.block, tensor, reason);
 }
 
 bool query(Stream& stream) {

@@ -103,8 +103,9 @@ void flush(Stream& stream, FlushReason reason);
 // flush, wait, and raise the stream's pending late error (clearing it).
 void synchronize(Stream& stream, FlushReason reason);
 void synchronize_core(int core, FlushReason reason);
-// synchronize() for a read of one block: also raises when the block is poisoned.
+// synchronize() for a read of a block, or of what a tensor touches: also raises when that has no value (poison.h).
 void synchronize_for_read(Stream& stream, const runtime::Block* block, FlushReason reason);
+void synchronize_for_read(Stream& stream, const TensorArgument& tensor, FlushReason reason);
 // True when nothing recorded is unfinished; flushes first.
 bool query(Stream& stream);
 // False when the stream provably has no unfinished command: lets pointer exports skip the flush.

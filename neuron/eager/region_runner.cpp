@@ -1,6 +1,7 @@
 #include "neuron/eager/region_runner.h"
 
 #include <algorithm>
+#include <new>
 
 #include "neuron/eager/interpreted_region.h"
 #include "neuron/eager/profile.h"
@@ -19,44 +20,59 @@ constexpr Source kNoSources[64] = {};
 
 template <typename F>
 void RegionRunner::guarded(const Command& command, F&& body) {
-  if (stream_.poisoned(command)) {
-    stream_.skip(command);
-    return;
+  if (const Cause cause = stream_.blocking(command)) {
+    preparing_.reset();
+    return stream_.skip(command, cause);
   }
   try {
     body();
-    stream_.succeed(command);
-  } catch (const Error& error) {
-    stream_.fail(command, error.kind(), error.what());
-  } catch (const std::exception& error) {
-    stream_.fail(command, ErrorKind::Internal, error.what());
+  } catch (...) {
+    preparing_.reset();
+    return stream_.fail(command);
   }
+  if (stream_.any_poison()) [[unlikely]]
+    stream_.succeed(command);
 }
 
-void RegionRunner::run(Window& window) {
+template <typename Commands, typename F>
+void RegionRunner::fail_all(const Commands& commands, F&& command_of) {
+  preparing_.reset();
+  for (const auto& item : commands) stream_.fail(command_of(item));
+}
+
+void RegionRunner::run(Window& window) noexcept {
   window_ = &window;
   preparing_.reset();
-  bool fusing = settings().fusion && settings().mode == Mode::Adaptive;
+  const bool fusing = settings().fusion && settings().mode == Mode::Adaptive;
   WindowSignature signature;
-  if (fusing && !settings().interpret && !stream_.any_poison()) {
-    signature = signatures_.build(window);
-    bool again = false;
-    if (const PreparedWindow* prepared = prepared_windows_.find(signature, again)) return replay(*prepared, window);
-    if (again) preparing_ = std::make_unique<PreparedWindow>();
-  }
+  const PreparedWindow* prepared = nullptr;
   try {
-    planner_.plan(window, fusing, plan_);
-  } catch (const Error& error) {
-    // Nothing of the window can be trusted: every output is poisoned with the planning error.
-    for (const Command& command : window.commands) stream_.fail(command, error.kind(), error.what());
-    return;
+    if (fusing && !settings().interpret) {
+      signature = signatures_.build(window);
+      bool again = false;
+      prepared = prepared_windows_.find(signature, again);
+      if (prepared == nullptr && again) {
+        preparing_ = std::make_unique<PreparedWindow>();
+        preparing_->fusing = fusing;
+      }
+    }
+    if (prepared == nullptr) {
+      planner_.plan(window, fusing, plan_);
+      if (profiling()) profile_window(window);
+    }
+  } catch (...) {
+    return fail_all(window.commands, [](const Command& command) -> const Command& { return command; });
   }
+  if (prepared != nullptr) return replay(*prepared, window);
   counters().regions += plan_.regions.size();
   profile_counters().plan_misses += 1;
-  if (profiling()) profile_window(window);
   for (const Region& region : plan_.regions) run_region(plan_, region);
-  count_not_fused();
-  if (preparing_) prepared_windows_.store(signature, std::move(preparing_));
+  try {
+    count_not_fused();
+    if (preparing_) prepared_windows_.store(signature, std::move(preparing_));
+  } catch (const std::bad_alloc&) {
+    // The window is planned anew next time.
+  }
 }
 
 // Commands that can be fused and run alone, with the reason.
@@ -78,6 +94,7 @@ void RegionRunner::count_not_fused() {
 std::unique_ptr<PreparedWindow> RegionRunner::prepare(Window& window, bool fusing) {
   window_ = &window;
   preparing_ = std::make_unique<PreparedWindow>();
+  preparing_->fusing = fusing;
   planner_.plan(window, fusing, plan_);
   for (const Region& region : plan_.regions) prepare_region(plan_, region);
   count_not_fused();
@@ -114,9 +131,14 @@ void RegionRunner::prepare_region(const Plan& plan, const Region& region) {
 
 void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) {
   counters().plan_hits += 1;
-  const bool profiled = profiling();
-  if (profiled) [[unlikely]]
-    profile_window(window);
+  planned_ = nullptr;
+  if (profiling()) [[unlikely]] {
+    try {
+      profile_window(window);
+    } catch (const std::bad_alloc&) {
+      // The profile lacks a window.
+    }
+  }
   for (int i = 0; i < kNotFusedCount; ++i) {
     if (prepared.not_fused[i] != 0) profile_counters().not_fused[i] += prepared.not_fused[i];
   }
@@ -128,51 +150,69 @@ void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) 
       guarded(command, [&] { command.kind == CommandKind::Callback ? run_callback(command) : run_kernel(command); });
       continue;
     }
-    // A failed library kernel earlier in this window: let the poison check see every command of the region.
-    if (stream_.any_poison() && skip_poisoned(region, window)) continue;
-    pointers_.clear();
-    scalars_.clear();
-    for (size_t i = 0; i < region.references.size(); ++i) {
-      const Operand& operand = window.commands[region.references[i].command].operands[region.references[i].operand];
-      pointers_.push_back(operand.kind == codegen::OperandKind::Tensor ? operand.data : nullptr);
-      if (static_cast<int32_t>(i) < region.inputs) scalars_.push_back(operand.scalar);
+    if (region.commands == 1) {
+      guarded(command, [&] { replay_region(region, window); });
+      ++run;
+      continue;
     }
-    const codegen::RegionArguments arguments{region.sizes.data(), pointers_.data(), region.strides.data(),
-                                             scalars_.data(), region.threads};
-    if (profiled) [[unlikely]] {
-      KernelWork work;
-      for (int32_t member : region.members) work.add_command(window.commands[member]);
-      for (const RegionEmitter::Reference& reference : region.references)
-        work.add_operand(window.commands[reference.command].operands[reference.operand]);
-      work.run(region.executable, false, [&] { region.executable->run(arguments); });
-    } else {
-      region.executable->run(arguments);
-    }
-    // What an earlier failure left without a value has one again.
-    if (stream_.any_poison()) [[unlikely]] {
-      for (int32_t member : region.members) stream_.succeed(window.commands[member]);
+    try {
+      if (stream_.any_poison() && any_blocked(region, window)) [[unlikely]] {
+        replan_region(prepared, region, window);
+        continue;
+      }
+      replay_region(region, window);
+      // What an earlier failure left without a value has one again.
+      if (stream_.any_poison()) [[unlikely]] {
+        for (int32_t member : region.members) stream_.succeed(window.commands[member]);
+      }
+    } catch (...) {
+      fail_all(region.members, [&](int32_t member) -> const Command& { return window.commands[member]; });
     }
     ++run;
-    if (region.commands > 1) fused += region.commands;
+    fused += region.commands;
   }
   counters().regions += prepared.regions.size();
   counters().regions_run += run;
   counters().fused_commands += fused;
 }
 
-// An input holds no value because of an earlier error: nothing is written, and what would have been is poisoned too.
-bool RegionRunner::skip_poisoned(const PreparedRegion& region, const Window& window) {
-  const Command* poisoned = nullptr;
-  for (const RegionEmitter::Reference& reference : region.references) {
-    const Command& command = window.commands[reference.command];
-    if (stream_.poisoned(command)) poisoned = &command;
+void RegionRunner::replay_region(const PreparedRegion& region, const Window& window) {
+  pointers_.clear();
+  scalars_.clear();
+  for (size_t i = 0; i < region.references.size(); ++i) {
+    const Operand& operand = window.commands[region.references[i].command].operands[region.references[i].operand];
+    pointers_.push_back(operand.kind == codegen::OperandKind::Tensor ? operand.data : nullptr);
+    if (static_cast<int32_t>(i) < region.inputs) scalars_.push_back(operand.scalar);
   }
-  if (poisoned == nullptr) return false;
-  uint64_t cause = stream_.poison_of(*poisoned);
-  for (size_t i = region.inputs; i < region.references.size(); ++i) {
-    stream_.poison_outputs(window.commands[region.references[i].command], cause);
+  const codegen::RegionArguments arguments{region.sizes.data(), pointers_.data(), region.strides.data(),
+                                           scalars_.data(), region.threads};
+  if (profiling()) [[unlikely]] {
+    KernelWork work;
+    for (int32_t member : region.members) work.add_command(window.commands[member]);
+    for (const RegionEmitter::Reference& reference : region.references)
+      work.add_operand(window.commands[reference.command].operands[reference.operand]);
+    work.run(region.executable, false, [&] { region.executable->run(arguments); });
+  } else {
+    region.executable->run(arguments);
   }
-  return true;
+}
+
+bool RegionRunner::any_blocked(const PreparedRegion& region, const Window& window) const {
+  return std::any_of(region.members.begin(), region.members.end(),
+                     [&](int32_t member) { return stream_.blocking(window.commands[member]) != nullptr; });
+}
+
+// A command of a fused region cannot run, others can: they run one by one, for which the region's plan is needed.
+void RegionRunner::replan_region(const PreparedWindow& prepared, const PreparedRegion& region, const Window& window) {
+  if (planned_ != &window) {
+    planner_.plan(window, prepared.fusing, plan_);
+    planned_ = &window;
+  }
+  const auto planned = std::find_if(plan_.regions.begin(), plan_.regions.end(),
+                                    [&](const Region& each) { return each.commands[0] == region.command; });
+  check_internal(planned != plan_.regions.end() && planned->commands.size() == region.members.size(),
+                 "a prepared window has another plan than before");
+  run_region(plan_, *planned);
 }
 
 void RegionRunner::prepare_bound(std::span<const int32_t> commands, KernelStore::Entry& entry, int threads) {
@@ -190,33 +230,37 @@ void RegionRunner::prepare_bound(std::span<const int32_t> commands, KernelStore:
   for (RegionEmitter::Reference& reference : region.references) reference.command = commands[reference.command];
 }
 
-void RegionRunner::run_region(const Plan& plan, const Region& region) {
+void RegionRunner::run_region(const Plan& plan, const Region& region) noexcept {
   const PlannedCommand& first = plan.commands[region.commands[0]];
-  switch (first.command->kind) {
-    case CommandKind::Kernel:
-      if (preparing_) preparing_->regions.emplace_back().command = region.commands[0];
-      return guarded(*first.command, [&] { run_kernel(*first.command); });
-    case CommandKind::Callback:
-      if (preparing_) preparing_->regions.emplace_back().command = region.commands[0];
-      return guarded(*first.command, [&] { run_callback(*first.command); });
-    case CommandKind::Region:
-      break;
+  try {
+    if (first.command->kind == CommandKind::Region) return run_commands(plan, region);
+    if (preparing_) preparing_->regions.emplace_back().command = region.commands[0];
+    const Command& command = *first.command;
+    guarded(command, [&] { command.kind == CommandKind::Callback ? run_callback(command) : run_kernel(command); });
+  } catch (...) {
+    fail_all(region.commands, [&](int32_t index) -> const Command& { return *plan.commands[index].command; });
   }
+}
+
+void RegionRunner::run_commands(const Plan& plan, const Region& region) {
   bool any_stored = false;
-  bool any_poisoned = false;
+  bool any_blocked = false;
   for (int32_t index : region.commands) {
     const PlannedCommand& planned = plan.commands[index];
     for (bool stored : planned.stored) any_stored = any_stored || stored;
-    any_poisoned = any_poisoned || stream_.poisoned(*planned.command);
+    if (stream_.any_poison()) [[unlikely]]
+      any_blocked = any_blocked || stream_.blocking(*planned.command) != nullptr;
   }
   if (!any_stored) {
     counters().dropped_commands += region.commands.size();
     if (preparing_) preparing_->dropped += region.commands.size();
     return;
   }
-  if (any_poisoned) return run_unfused(plan, region);
-  if (region.commands.size() == 1)
-    return guarded(*first.command, [&] { run_single(first, nullptr, region.commands[0]); });
+  if (any_blocked) return run_unfused(plan, region);
+  if (region.commands.size() == 1) {
+    const PlannedCommand& only = plan.commands[region.commands[0]];
+    return guarded(*only.command, [&] { run_single(only, nullptr, region.commands[0]); });
+  }
   run_fused(plan, region);
 }
 
@@ -244,27 +288,22 @@ int RegionRunner::bind_fused(const Plan& plan, const Region& region) {
 }
 
 void RegionRunner::run_fused(const Plan& plan, const Region& region) {
-  const Command& last = *plan.commands[region.commands.back()].command;
-  try {
-    const int threads = bind_fused(plan, region);
-    KernelStore::Entry& entry = find_entry();
-    if (!settings().interpret && !settings().synchronous_compile && KernelStore::instance().load(entry) == nullptr) {
-      const bool requested = KernelStore::instance().request(entry, [&] { return emitter_.build_spec(commands_); });
-      ProfileCounters& profile = profile_counters();
-      (requested ? profile.awaiting_compile : profile.seen_once) += region.commands.size();
-      run_unfused(plan, region);
-      return;
-    }
-    execute(commands_, entry, threads);
-    prepare_bound(region.commands, entry, threads);
-    for (const RegionCommand& entry : commands_) stream_.succeed(*entry.planned->command);
-    counters().fused_commands += region.commands.size();
-    counters().regions_run += 1;
-  } catch (const Error& error) {
-    for (int32_t index : region.commands) stream_.fail(*plan.commands[index].command, error.kind(), error.what());
-  } catch (const std::exception& error) {
-    stream_.fail(last, ErrorKind::Internal, error.what());
+  const int threads = bind_fused(plan, region);
+  KernelStore::Entry& entry = find_entry();
+  if (!settings().interpret && !settings().synchronous_compile && KernelStore::instance().load(entry) == nullptr) {
+    const bool requested = KernelStore::instance().request(entry, [&] { return emitter_.build_spec(commands_); });
+    ProfileCounters& profile = profile_counters();
+    (requested ? profile.awaiting_compile : profile.seen_once) += region.commands.size();
+    run_unfused(plan, region);
+    return;
   }
+  execute(commands_, entry, threads);
+  prepare_bound(region.commands, entry, threads);
+  if (stream_.any_poison()) [[unlikely]] {
+    for (const RegionCommand& command : commands_) stream_.succeed(*command.planned->command);
+  }
+  counters().fused_commands += region.commands.size();
+  counters().regions_run += 1;
 }
 
 KernelStore::Entry& RegionRunner::find_entry() {

@@ -16,18 +16,22 @@ class Stream;
 class RegionRunner {
  public:
   explicit RegionRunner(Stream& stream) : stream_(stream) {}
-  void run(Window& window);
+  // Failures become late errors of the commands.
+  void run(Window& window) noexcept;
   // A captured graph: plans a window and compiles its kernels without running it, and runs it from there.
   std::unique_ptr<PreparedWindow> prepare(Window& window, bool fusing);
-  void run_prepared(const PreparedWindow& prepared, Window& window) {
+  void run_prepared(const PreparedWindow& prepared, Window& window) noexcept {
     window_ = &window;
     replay(prepared, window);
   }
 
  private:
   void replay(const PreparedWindow& prepared, const Window& window);
-  bool skip_poisoned(const PreparedRegion& region, const Window& window);
-  void run_region(const Plan& plan, const Region& region);
+  void replay_region(const PreparedRegion& region, const Window& window);
+  bool any_blocked(const PreparedRegion& region, const Window& window) const;
+  void replan_region(const PreparedWindow& prepared, const PreparedRegion& region, const Window& window);
+  void run_region(const Plan& plan, const Region& region) noexcept;
+  void run_commands(const Plan& plan, const Region& region);
   void prepare_region(const Plan& plan, const Region& region);
   // Binds the emitter to a region of several commands; returns the bound on its threads.
   int bind_fused(const Plan& plan, const Region& region);
@@ -43,14 +47,18 @@ class RegionRunner {
   void count_not_fused();
   void execute(std::span<const RegionCommand> commands, KernelStore::Entry& entry, int threads);
   KernelStore::Entry& find_entry();
-  // Calls body; a failure becomes the stream's late error and poisons the command's outputs.
+  // Calls body, unless an input of the command has no value; a failure becomes the command's late error.
   template <typename F>
   void guarded(const Command& command, F&& body);
+  // In a catch block: none of the commands has written anything. What a plan would keep of this window is not complete.
+  template <typename Commands, typename F>
+  void fail_all(const Commands& commands, F&& command_of);
 
   Stream& stream_;
   Window* window_ = nullptr;
   Planner planner_;
   Plan plan_;
+  const Window* planned_ = nullptr;  // what plan_ is of
   RegionEmitter emitter_;
   SignatureBuilder signatures_;
   PreparedWindows prepared_windows_;

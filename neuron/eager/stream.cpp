@@ -31,34 +31,6 @@ class WindowTask final : public runtime::Task {
   std::unique_ptr<Window> window_;
 };
 
-// Poison is tagged with the generation it belongs to: a mark that arrives after the block was handed on means nothing
-// to its new owner. 24 bits of the generation and 40 of the sequence number.
-constexpr int kSequenceBits = 40;
-constexpr uint64_t kSequenceMask = (uint64_t{1} << kSequenceBits) - 1;
-
-uint64_t tagged(uint64_t sequence, uint64_t generation) {
-  return generation << kSequenceBits | (sequence & kSequenceMask);
-}
-
-// The sequence number of the failure that left the block of this generation without a value; 0: none.
-uint64_t poison_in(const runtime::Block& block, uint64_t generation) {
-  uint64_t mark = block.error_sequence.load(std::memory_order_acquire);
-  if (mark >> kSequenceBits != (generation << kSequenceBits) >> kSequenceBits) return 0;
-  return block.generation == generation ? mark & kSequenceMask : 0;
-}
-
-// Sequence 0 takes the mark away.
-void poison(const Operand& operand, uint64_t sequence) {
-  if (operand.block == nullptr) return;
-  std::atomic<uint64_t>& mark = operand.block->error_sequence;
-  uint64_t seen = mark.load(std::memory_order_acquire);
-  uint64_t wanted = sequence == 0 ? 0 : tagged(sequence, operand.generation);
-  // Each round looks at the generation anew: a mark of the next owner is never replaced.
-  while (operand.block->generation == operand.generation &&
-         !mark.compare_exchange_weak(seen, wanted, std::memory_order_acq_rel)) {
-  }
-}
-
 struct Registry {
   std::mutex mutex;
   std::deque<std::unique_ptr<Stream>> streams;  // by id
@@ -165,6 +137,7 @@ void Stream::recycle(std::unique_ptr<Window> window) {
 void Stream::execute(Window& window) noexcept {
   if (!runtime::driver().computes()) return;
   runtime::DeviceAccess access;
+  ++execution_;
   runner_->run(window);
 }
 
@@ -172,6 +145,8 @@ void Stream::execute(GraphBody& graph, std::span<const RandomState> states) noex
   if (!runtime::driver().computes()) return;
   std::lock_guard lock(graph.running);
   runtime::DeviceAccess access;
+  ++execution_;
+  replayed_ = &graph.pool->stream();
   graph.fill_random(states);
   for (size_t i = 0; i < graph.windows.size(); ++i) {
     if (graph.prepared.empty()) {
@@ -180,6 +155,7 @@ void Stream::execute(GraphBody& graph, std::span<const RandomState> states) noex
       runner_->run_prepared(*graph.prepared[i], *graph.windows[i]);
     }
   }
+  replayed_ = nullptr;
 }
 
 void Stream::prepare(GraphBody& graph) {
@@ -192,100 +168,38 @@ void Stream::prepare(GraphBody& graph) {
   graph.prepared = std::move(prepared);
 }
 
-void Stream::fail(const Command& command, ErrorKind kind, const std::string& message) {
-  std::string shapes;
-  for (const Operand& operand : command.inputs()) {
-    if (operand.kind != codegen::OperandKind::Tensor) continue;
-    std::string sizes;
-    for (int d = 0; d < operand.rank; ++d) sizes += fmt::format("{}{}", d ? ", " : "", operand.sizes[d]);
-    shapes += fmt::format("{}{}[{}]", shapes.empty() ? "" : ", ", dtype_name(operand.dtype), sizes);
-  }
-  std::string location = command.location == nullptr ? "" : fmt::format(", recorded at {}", command.location);
-  LateError error{kind, fmt::format("{}\n(raised by the recorded operation #{} {}({}){})", message,
-                                    command.sequence & ~kCapturedSequence, command.name(), shapes, location)};
-  poison_outputs(command, command.sequence);
-  std::lock_guard lock(error_mutex_);
-  poison_.emplace(command.sequence, error);
-  any_poison_.store(true, std::memory_order_release);
-  if (!pending_error_) pending_error_ = std::make_unique<LateError>(std::move(error));
+void Stream::fail(const Command& command) {
+  const Cause cause = failure_of(command);
+  poison_.add(command, cause, replayed_);
+  keep(cause, command.sequence);
 }
 
-bool Stream::poisoned(const Command& command) const {
-  if (!any_poison_.load(std::memory_order_acquire)) return false;
-  auto bad = [this](const Operand& operand) { return poison_of(operand) != 0; };
-  bool inputs = std::any_of(command.inputs().begin(), command.inputs().end(), bad);
-  return inputs || (command.reads_outputs && std::any_of(command.outputs().begin(), command.outputs().end(), bad));
-}
-
-uint64_t Stream::poison_of(const Command& command) const {
-  for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
-    const uint64_t sequence = poison_of(operand);
-    if (sequence != 0) return sequence;
-  }
-  return 0;
-}
-
-uint64_t Stream::poison_of(const Operand& operand) const {
-  if (operand.block == nullptr) return 0;
-  const uint64_t mark = poison_in(*operand.block, operand.generation);
-  if (mark != 0 || operand.block->generation == operand.generation) return mark;
-  std::lock_guard lock(error_mutex_);
-  for (const Poisoned& entry : poisoned_blocks_) {
-    if (entry.block == operand.block && entry.generation == operand.generation) return entry.sequence;
-  }
-  return 0;
-}
-
-void Stream::poison_outputs(const Command& command, uint64_t sequence) {
-  std::lock_guard lock(error_mutex_);
+void Stream::skip(const Command& command, const Cause& cause) {
+  poison_.add(command, cause, replayed_);
+  // Nothing remembers that foreign memory has no value: who waits for it is told now.
   for (const Operand& output : command.outputs()) {
-    poison(output, sequence);
-    if (output.block != nullptr) poisoned_blocks_.push_back({output.block, output.generation, sequence});
+    if (output.block == nullptr && output.low != output.high) return keep(cause, command.sequence);
   }
 }
 
-void Stream::skip(const Command& command) { poison_outputs(command, poison_of(command)); }
-
-void Stream::succeed(const Command& command) {
-  if (!any_poison_.load(std::memory_order_relaxed) || command.reads_outputs) return;
-  for (const Operand& output : command.outputs()) {
-    // A partial write does not make the rest good.
-    bool whole = output.block != nullptr && static_cast<size_t>(output.high - output.low) >= output.block->requested;
-    if (!whole) continue;
-    poison(output, 0);
-    std::lock_guard lock(error_mutex_);
-    std::erase_if(poisoned_blocks_, [&](const Poisoned& entry) {
-      return entry.block == output.block && entry.generation == output.generation;
-    });
-  }
+void Stream::keep(const Cause& cause, uint64_t sequence) {
+  std::lock_guard lock(error_mutex_);
+  const bool earlier = pending_.execution == execution_ && sequence < pending_.sequence;
+  if (pending_.cause == nullptr || earlier) pending_ = {cause, execution_, sequence};
+  has_pending_error_.store(true, std::memory_order_release);
 }
 
 void Stream::raise_pending() {
-  std::unique_ptr<LateError> error;
-  if (any_poison_.load(std::memory_order_acquire)) {
+  poison_.collect();
+  if (!has_pending_error_.load(std::memory_order_acquire)) return;
+  Cause cause;
+  {
     std::lock_guard lock(error_mutex_);
-    error = std::move(pending_error_);
-    // Commands that read dead blocks may be under way.
-    const bool idle = queue_.completed() == queue_.submitted();
-    std::erase_if(poisoned_blocks_, [&](const Poisoned& entry) {
-      const bool dead = entry.block->generation != entry.generation;
-      return dead ? idle : poison_in(*entry.block, entry.generation) == 0;
-    });
-    if (poisoned_blocks_.empty()) {
-      poison_.clear();
-      any_poison_.store(false, std::memory_order_release);
-    }
+    cause = std::move(pending_.cause);
+    pending_.cause = nullptr;
+    has_pending_error_.store(false, std::memory_order_release);
   }
-  if (error) throw Error(error->kind, error->message);
-}
-
-void Stream::raise_if_poisoned(const runtime::Block* block) {
-  if (block == nullptr || !any_poison_.load(std::memory_order_acquire)) return;
-  uint64_t sequence = poison_in(*block, block->generation);
-  if (sequence == 0) return;
-  std::lock_guard lock(error_mutex_);
-  auto it = poison_.find(sequence);
-  if (it != poison_.end()) throw Error(it->second.kind, it->second.message);
+  if (cause != nullptr) cause->raise();
 }
 
 Stream& create_stream(int core, int priority) {

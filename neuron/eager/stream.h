@@ -5,12 +5,11 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "neuron/base/error.h"
 #include "neuron/eager/command.h"
+#include "neuron/eager/late_error.h"
+#include "neuron/eager/poison.h"
 #include "neuron/runtime/queue.h"
 
 namespace neuron::eager {
@@ -23,12 +22,6 @@ struct RandomState;
 // Sequence numbers of captured commands begin here: they are not those of the stream that replays them. What messages
 // show is what is left without this bit.
 inline constexpr uint64_t kCapturedSequence = uint64_t{1} << 39;
-
-// A failure found while executing, kept until a synchronising call raises it.
-struct LateError {
-  ErrorKind kind;
-  std::string message;
-};
 
 class Stream {
  public:
@@ -86,20 +79,18 @@ class Stream {
   void execute(Window& window) noexcept;
   void execute(GraphBody& graph, std::span<const RandomState> states) noexcept;
   void recycle(std::unique_ptr<Window> window);
-  void fail(const Command& command, ErrorKind kind, const std::string& message);
-  bool poisoned(const Command& command) const;
-  // The command is not run because an input is poisoned: its outputs become poisoned by the same failure.
-  void skip(const Command& command);
-  uint64_t poison_of(const Command& command) const;
-  void poison_outputs(const Command& command, uint64_t sequence);
-  bool any_poison() const { return any_poison_.load(std::memory_order_acquire); }
+  bool any_poison() const { return poison_.any(); }
+  // Why the command cannot run, or null (poison.h).
+  Cause blocking(const Command& command) const { return poison_.blocking(command); }
+  // The command was not run because of `cause`: nor do its outputs have a value.
+  void skip(const Command& command, const Cause& cause);
+  // In a catch block: the exception is the late error of the command.
+  void fail(const Command& command);
   // What the command wrote is good again.
-  void succeed(const Command& command);
+  void succeed(const Command& command) { poison_.remove(command); }
 
   // Raises and clears the first pending late error.
   void raise_pending();
-  // Raises when the block's content was never written because of an error.
-  void raise_if_poisoned(const runtime::Block* block);
 
  private:
   const int core_;
@@ -116,18 +107,20 @@ class Stream {
   std::atomic<CommandGraph*> capture_{nullptr};
   std::atomic<bool> serves_graphs_{false}, graph_memory_in_use_{false};
 
-  uint64_t poison_of(const Operand& operand) const;
-
-  mutable std::mutex error_mutex_;
-  std::unique_ptr<LateError> pending_error_;
-  std::unordered_map<uint64_t, LateError> poison_;  // by the sequence number of the failed command
-  // What has no value. Blocks that died since (a temporary's, usually) bear no mark, but commands still read them.
-  struct Poisoned {
-    const runtime::Block* block;
-    uint64_t generation, sequence;
+  // Kept until a synchronising call raises it. Of one execution the failure that was recorded first, whatever the order
+  // its commands ran in; of several executions the first.
+  struct Pending {
+    Cause cause;
+    uint64_t execution, sequence;
   };
-  std::vector<Poisoned> poisoned_blocks_;
-  std::atomic<bool> any_poison_{false};
+  void keep(const Cause& cause, uint64_t sequence);
+
+  Poison& poison_ = Poison::instance();
+  std::mutex error_mutex_;
+  Pending pending_{};
+  std::atomic<bool> has_pending_error_{false};
+  uint64_t execution_ = 0;            // of windows and graphs, counted
+  const Stream* replayed_ = nullptr;  // the private stream of the graph that is being replayed
 
   std::unique_ptr<RegionRunner> runner_;
 };

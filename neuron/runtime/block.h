@@ -17,7 +17,7 @@ struct Block {
   uint64_t stream = 0;                           // id of the stream it was allocated for
   std::atomic<uint64_t> generation{0};           // process-wide counter; new at each allocation
   std::atomic<uint64_t> writes{0};               // write generation: packs of weights are keyed on it
-  std::atomic<uint64_t> error_sequence{0};       // not 0: a skipped command should have written it (poison)
+  std::atomic<uint64_t> dead_generation{0};      // equals generation: the storage died, no command to come uses it
   std::atomic<uint64_t> exported_generation{0};  // equals generation: a raw pointer was handed out, no write is dropped
   uint8_t allocator_state[64] = {};              // owned by the allocator
 };

@@ -119,7 +119,6 @@ Block* CoreAllocator::hand_out(Block* block, size_t size, size_t requested) {
   if (may_split(pool, block->size, size)) split(block, size);
   links(block).state = BlockState::Live;
   block->requested.store(requested, std::memory_order_relaxed);
-  block->error_sequence.store(0, std::memory_order_relaxed);
   block->generation.store(last_generation.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_release);
   increase(statistics_.allocation, pool.kind, 1);
   increase(statistics_.active, pool.kind, 1);

@@ -106,3 +106,121 @@ def test_late_errors_name_the_line_that_recorded_them(run_python):
     assert traced.stdout.strip().endswith(", recorded at <string>:5 in divide)"), traced
     plain = run_python(LATE_ERROR, TORCH_NEURONX_ENABLE_STACK_TRACE="0")
     assert "raised by the recorded operation" in plain.stdout and "recorded at" not in plain.stdout, plain
+
+
+# --- what has no value after a late error ----------------------------------------------------------------------------
+def bad_rows() -> torch.Tensor:
+    """4 rows of 2 that are never written: the index is found to be out of range when it is looked up."""
+    table = torch.ones(4, 2, device="neuron")
+    result = torch.nn.functional.embedding(torch.tensor([9, 0, 0, 0], device="neuron"), table)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        torch.neuron.synchronize()
+    return result
+
+
+def readable(tensor: torch.Tensor) -> bool:
+    try:
+        tensor.cpu()
+    except IndexError as error:
+        assert "index out of range in self" in str(error)
+        return False
+    return True
+
+
+def test_parts_that_are_written_anew_can_be_read():
+    bad = bad_rows()
+    bad[:, 0] = 3  # every second element, from the first row to the last
+    assert bad[:, 0].tolist() == [3, 3, 3, 3]
+    assert not readable(bad[:, 1])
+    assert not readable(bad)
+    bad[1:3, 1] = 5
+    assert bad[1:3].tolist() == [[3, 5], [3, 5]]
+    assert not readable(bad[0])
+    bad[::3, 1] = 7
+    assert bad.tolist() == [[3, 7], [3, 5], [3, 5], [3, 7]]
+
+
+def test_only_what_a_failed_operation_would_have_written_is_lost():
+    good = torch.zeros(4, 4, device="neuron")
+    good[:, 1::2] = bad_rows()
+    assert good[:, ::2].tolist() == [[0, 0]] * 4
+    assert not readable(good[:, 1:2])
+    assert (good[:, 0] + 1).tolist() == [1] * 4
+    good.add_(1)  # reads it: all is lost
+    assert not readable(good[:, 0])
+    good.fill_(2)
+    assert good.sum().item() == 32
+
+
+def test_other_streams_and_devices_raise_it_too():
+    bad = bad_rows()
+    side = torch.neuron.Stream()
+    side.wait_stream(torch.neuron.current_stream())
+    with torch.neuron.stream(side):
+        doubled = bad * 2
+        fine = torch.ones(3, device="neuron") * 2
+        side.synchronize()
+        assert not readable(doubled)
+        assert fine.tolist() == [2, 2, 2]
+    far = bad.to("neuron:1") + 1
+    assert not readable(far)
+    torch.neuron.synchronize()
+
+
+def test_copies_into_pinned_memory_raise_where_they_are_waited_for():
+    bad = bad_rows()
+    for _ in range(2):
+        host = torch.full((4, 2), 7.0).pin_memory()
+        host.copy_(bad, non_blocking=True)
+        with pytest.raises(IndexError, match="index out of range in self"):
+            torch.neuron.synchronize()
+        torch.neuron.synchronize()
+        assert host.eq(7).all()
+
+
+def test_recycled_memory_is_clean_and_those_who_read_before_still_raise():
+    for _ in range(4):
+        table = torch.ones(4, 2, device="neuron")
+        bad = torch.nn.functional.embedding(torch.tensor([9, 0, 0, 0], device="neuron"), table)
+        sums = bad.sum(1)
+        del bad
+        again = torch.zeros(4, 2, device="neuron") + 1
+        with pytest.raises(IndexError):
+            torch.neuron.synchronize()
+        assert again.tolist() == [[1, 1]] * 4
+        assert not readable(sums)
+
+
+LITTLE_HOST_MEMORY = """
+    import resource
+    import torch
+
+    x = torch.ones(24 << 20, device="neuron")
+    small = torch.ones(4, device="neuron")
+    (small + 1).sum().item()
+    cached = [torch.empty(24 << 20, device="neuron") for _ in range(4)]
+    del cached
+    torch.neuron.synchronize()
+    pages = int(open("/proc/self/statm").read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (64 << 20), resource.RLIM_INFINITY))
+    # Not compiled yet: what lies between the operations goes to memory of the host, of which there is not enough.
+    y = ((x * 2 + 1) * 3).sum()
+    try:
+        y.item()
+    except torch.OutOfMemoryError as error:
+        print(str(error).splitlines()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    try:
+        y.cpu()
+    except torch.OutOfMemoryError as error:
+        print("again")
+    print((small * 2).tolist(), ((x * 2 + 1) * 3).sum().item() == 9 * x.numel())
+"""
+
+
+def test_no_memory_for_an_operation_that_runs_later(run_python):
+    result = run_python(LITTLE_HOST_MEMORY, TORCH_NEURONX_DISABLE_NEFF_CACHE="1")
+    assert result.returncode == 0, result
+    first, again, rest = result.stdout.strip().splitlines()
+    assert first.startswith("out of memory: the host has none left")
+    assert (again, rest) == ("again", "[2.0, 2.0, 2.0, 2.0] True")

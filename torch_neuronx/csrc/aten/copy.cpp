@@ -153,9 +153,16 @@ void host_to_device(const at::Tensor& target, at::Tensor source, bool non_blocki
   if (wait) eager::synchronize(stream, eager::FlushReason::Synchronize);
 }
 
+// Waits for a copy of `source` to the host, and raises when what it read has no value.
+void finish_host_copy(eager::Stream& stream, const at::Tensor& source, eager::FlushReason reason) {
+  const at::ScalarType type = source.scalar_type();
+  if (has_dtype(type)) return eager::synchronize_for_read(stream, read_argument(source), reason);
+  const at::Tensor bits = reinterpret(source, bits_of_size(c10::elementSize(type)));
+  eager::synchronize_for_read(stream, read_argument(bits), reason);
+}
+
 void device_to_host(const at::Tensor& target, const at::Tensor& source, bool non_blocking) {
   eager::Stream& stream = torch_neuronx::current_stream(source.device());
-  const runtime::Block* block = torch_neuronx::block_of(*source.storage().unsafeGetStorageImpl());
   if (!convertible(target, source)) {
     at::Tensor host = target;
     at::_ops::copy_::call(host, host_copy(source), false);
@@ -163,7 +170,7 @@ void device_to_host(const at::Tensor& target, const at::Tensor& source, bool non
   }
   record_with_bits(target, source, stream);
   if (non_blocking && pinned(target)) return;
-  eager::synchronize_for_read(stream, block, eager::FlushReason::HostRead);
+  finish_host_copy(stream, source, eager::FlushReason::HostRead);
 }
 
 void device_to_device(const at::Tensor& target, const at::Tensor& source) {
@@ -259,7 +266,7 @@ at::Tensor host_copy(const at::Tensor& tensor, eager::FlushReason reason) {
   }
   at::AutoDispatchBelowADInplaceOrView below;
   record_with_bits(host, tensor, stream);
-  eager::synchronize_for_read(stream, torch_neuronx::block_of(*tensor.storage().unsafeGetStorageImpl()), reason);
+  finish_host_copy(stream, tensor, reason);
   if (host.is_conj()) return at::_ops::resolve_conj::call(host);
   return host.is_neg() ? at::_ops::resolve_neg::call(host) : host;
 }
