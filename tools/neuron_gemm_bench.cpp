@@ -1,6 +1,8 @@
 // Rates of the GEMM implementations against the core's peak: a loop of independent fused multiply-adds in registers, in
-// the same run. Interleaved, best of several rounds, CPU time of the thread.
-//   neuron-gemm-bench [--blas libtorch_cpu.so] [--dtype f32|bf16|f16] [--layout nn|nt|tn] [m n k [batch]]...
+// the same run. Interleaved, best of several rounds, CPU time of the thread. With --threads, what the implementation
+// that would run gains by them, in wall time: short measurements in turns with one thread, the best of many, so that
+// other work on the machine counts little.
+//   neuron-gemm-bench [--blas libtorch_cpu.so] [--dtype f32|bf16|f16] [--layout nn|nt|tn] [--threads n] [m n k [batch]]
 #include <dlfcn.h>
 #include <immintrin.h>
 #include <time.h>
@@ -20,11 +22,13 @@
 namespace neuron::kernels {
 namespace {
 
-double processor_seconds() {
+double seconds_of(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
+
+double processor_seconds() { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
 __attribute__((target("avx512f"))) float fma_loop_avx512(int64_t count) {
   __m512 sums[16], x = _mm512_set1_ps(0.5f), y = _mm512_set1_ps(1e-3f);
@@ -106,14 +110,47 @@ struct Matrix {
   }
 };
 
-void measure(const Shape& shape, DType dtype, const std::string& layout, double peak) {
-  Matrix a(dtype, shape.batch, shape.m, shape.k, layout[0] == 't'),
-      b(dtype, shape.batch, shape.k, shape.n, layout[1] == 't');
-  Matrix result(dtype, shape.batch, shape.m, shape.n, false);
+struct Operands {
+  Matrix a, b, result;
   GemmProblem problem;
-  problem.dtype = problem.result_dtype = problem.addend_dtype = dtype;
-  problem.batch = shape.batch, problem.m = shape.m, problem.n = shape.n, problem.k = shape.k;
-  problem.a = a.operand, problem.b = b.operand, problem.result = result.operand;
+  Operands(const Shape& shape, DType dtype, const std::string& layout)
+      : a(dtype, shape.batch, shape.m, shape.k, layout[0] == 't'),
+        b(dtype, shape.batch, shape.k, shape.n, layout[1] == 't'),
+        result(dtype, shape.batch, shape.m, shape.n, false) {
+    problem.dtype = problem.result_dtype = problem.addend_dtype = dtype;
+    problem.batch = shape.batch, problem.m = shape.m, problem.n = shape.n, problem.k = shape.k;
+    problem.a = a.operand, problem.b = b.operand, problem.result = result.operand;
+  }
+};
+
+std::string name_of(const Shape& shape) {
+  return fmt::format("{}x{}x{}{}", shape.m, shape.n, shape.k,
+                     shape.batch == 1 ? "" : fmt::format(" ({})", shape.batch));
+}
+
+void measure_threads(const Shape& shape, DType dtype, const std::string& layout, int threads) {
+  Operands operands(shape, dtype, layout);
+  GemmProblem& problem = operands.problem;
+  constexpr double kNever = std::numeric_limits<double>::max();
+  double wall[2] = {kNever, kNever}, processor[2] = {kNever, kNever};
+  const double start = seconds_of(CLOCK_MONOTONIC);
+  for (int round = 0; round < 20 || (round < 400 && seconds_of(CLOCK_MONOTONIC) - start < 4); ++round) {
+    for (int several = 0; several < 2; ++several) {
+      problem.threads = several != 0 ? threads : 1;
+      const double begin = seconds_of(CLOCK_MONOTONIC), used = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+      run_gemm(problem);
+      wall[several] = std::min(wall[several], seconds_of(CLOCK_MONOTONIC) - begin);
+      processor[several] = std::min(processor[several], seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used);
+    }
+  }
+  std::printf("%-22s  1 thread %8.1f us  %d threads %8.1f us  %.2f times as fast; processor time of all %.2f times\n",
+              name_of(shape).c_str(), wall[0] * 1e6, threads, wall[1] * 1e6, wall[0] / wall[1],
+              processor[1] / processor[0]);
+}
+
+void measure(const Shape& shape, DType dtype, const std::string& layout, double peak) {
+  const Operands operands(shape, dtype, layout);
+  const GemmProblem& problem = operands.problem;
   const double operations = 2.0 * static_cast<double>(shape.batch * shape.m * shape.n) * static_cast<double>(shape.k);
   const int count = static_cast<int>(std::clamp(2e8 / operations, 1.0, 2000.0));
   const auto entries = gemm_implementations().entries();
@@ -127,9 +164,7 @@ void measure(const Shape& shape, DType dtype, const std::string& layout, double 
       best[i] = std::max(best[i], operations * count / (processor_seconds() - start));
     }
   }
-  std::printf("%-22s", fmt::format("{}x{}x{}{}", shape.m, shape.n, shape.k,
-                                   shape.batch == 1 ? "" : fmt::format(" ({})", shape.batch))
-                           .c_str());
+  std::printf("%-22s", name_of(shape).c_str());
   for (size_t i = 0; i < entries.size(); ++i) {
     if (best[i] == 0) continue;
     std::printf("  %s %7.2f GFLOP/s %5.1f %%", std::string(entries[i].name).c_str(), best[i] / 1e9,
@@ -141,6 +176,7 @@ void measure(const Shape& shape, DType dtype, const std::string& layout, double 
 int run(int count, char** arguments) {
   DType dtype = DType::Float32;
   std::string layout = "nn";
+  int threads = 0;
   std::vector<int64_t> numbers;
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
@@ -157,17 +193,22 @@ int run(int count, char** arguments) {
     } else if (argument == "--layout") {
       layout = value;
       ++i;
+    } else if (argument == "--threads") {
+      threads = std::atoi(value.c_str());
+      ++i;
     } else {
       numbers.push_back(std::atoll(argument.c_str()));
     }
   }
-  const double peak = measure_peak();
-  std::printf("peak %.2f GFLOP/s in float32, layout %s\n", peak / 1e9, layout.c_str());
-  if (numbers.size() >= 3) {
-    measure({numbers[0], numbers[1], numbers[2], numbers.size() > 3 ? numbers[3] : 1}, dtype, layout, peak);
+  std::vector<Shape> shapes(std::begin(kShapes), std::end(kShapes));
+  if (numbers.size() >= 3) shapes = {{numbers[0], numbers[1], numbers[2], numbers.size() > 3 ? numbers[3] : 1}};
+  if (threads > 0) {
+    for (const Shape& shape : shapes) measure_threads(shape, dtype, layout, threads);
     return 0;
   }
-  for (const Shape& shape : kShapes) measure(shape, dtype, layout, peak);
+  const double peak = measure_peak();
+  std::printf("peak %.2f GFLOP/s in float32, layout %s\n", peak / 1e9, layout.c_str());
+  for (const Shape& shape : shapes) measure(shape, dtype, layout, peak);
   return 0;
 }
 
