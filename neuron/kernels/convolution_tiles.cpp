@@ -19,6 +19,7 @@ namespace neuron::kernels {
 namespace {
 
 constexpr int64_t kColumns = 448;             // of a task: the packed block stays in the second-level cache
+constexpr int64_t kPanelWidth = 32;           // at most
 constexpr int64_t kSourceElements = 1 << 20;  // of the planes of a group of images
 
 struct Buffers {
@@ -145,7 +146,8 @@ class WindowConvolution {
     int64_t channels = windows_.result_channels * s_.groups;
     Positions positions(windows_, pass, source_image_, channels * result_size);
     const float* planes = planes_ + group * windows_.source_channels * windows_.planes.channel();
-    auto pack_positions = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width, float* panel) {
+    auto take_positions = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width,
+                              float* panel) -> TileOperand {
       CopyRun runs[64];
       int used = 0;
       positions.for_each_line(begin + first, begin + first + count,
@@ -156,24 +158,32 @@ class WindowConvolution {
                                   runs[used++] = {position - begin - first, distance, length};
                                 }
                               });
+      // With one tap the sources of a position are as far apart as channels.
+      int64_t step = windows_.planes.channel() * static_cast<int64_t>(sizeof(float));
+      bool whole = used == 1 && count == width && pass.taps.size() == 1 && kernel_.group == 1;
+      if (whole && keeps_apart(step, turned ? RowsInPlace::Crossed : RowsInPlace::Plain)) {
+        return {planes + runs[0].offset + offsets[l], sizeof(float), step};
+      }
       copy(planes, offsets.data() + l, depth, runs, used, width, panel);
+      return kernel_.panel(panel, width);
     };
     int64_t arranged_depth = -1;
-    auto pack_weights = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width, float* panel) {
+    auto take_weights = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width,
+                            float* panel) -> TileOperand {
       const float* arranged = nullptr;  // row l of the group
       if (p_.pass == ConvolutionPass::Input) {
-        auto taps = static_cast<int64_t>(pass.taps.size()), row = s_.group_channels();
+        auto taps = static_cast<int64_t>(pass.taps.size()), row = arranged_row();
         int64_t filter = l / taps, filters = (l + depth + taps - 1) / taps - filter;
         if (arranged_ != nullptr) {
           arranged = arranged_ + (group * s_.group_filters() * taps + l) * row;
         } else {
-          float* piece = buffers.weight.get<float>(filters * taps * row);
+          float* piece = buffers.weight.get<float>(filters * taps * row + kPanelWidth);
           if (arranged_depth != l) arrange_filters(pass, group * s_.group_filters() + filter, filters, piece);
           arranged_depth = l;
           arranged = piece + (l - filter * taps) * row;
         }
       }
-      pack_weight_panel(arranged, group, l, depth, channel + first, count, width, panel);
+      return take_weight_lanes(arranged, group, l, depth, channel + first, count, width, turned, panel);
     };
     int64_t position_count = end - begin, channel_count = channel_end - channel;
     int64_t rows = turned ? position_count : channel_count, columns = turned ? channel_count : position_count;
@@ -183,9 +193,9 @@ class WindowConvolution {
     if (depth == 0) {
       std::fill(sums, sums + rows * stride, 0.0f);
     } else if (turned) {
-      multiply_panels(kernel_, buffers.panels, rows, columns, depth, pack_positions, pack_weights, sums, stride, false);
+      multiply_panels(kernel_, buffers.panels, rows, columns, depth, take_positions, take_weights, sums, stride, false);
     } else {
-      multiply_panels(kernel_, buffers.panels, rows, columns, depth, pack_weights, pack_positions, sums, stride, false);
+      multiply_panels(kernel_, buffers.panels, rows, columns, depth, take_weights, take_positions, sums, stride, false);
     }
     std::vector<Stretch> stretches;
     positions.for_each_line(begin, end, [&](int64_t position, int64_t length, int64_t, int64_t offset) {
@@ -206,32 +216,41 @@ class WindowConvolution {
   }
 
   // Channels of the result are lanes, (channel of the source, tap) is the depth.
-  void pack_weight_panel(const float* arranged, int64_t group, int64_t l, int64_t depth, int64_t first, int64_t count,
-                         int width, float* panel) const {
-    int64_t kernel_size = s_.kernel_size();
+  TileOperand take_weight_lanes(const float* arranged, int64_t group, int64_t l, int64_t depth, int64_t first,
+                                int64_t count, int width, bool as_columns, float* panel) const {
     if (p_.pass == ConvolutionPass::Forward) {
-      int64_t row = s_.group_channels() * kernel_size;
-      kernel_.pack(type_, element(p_.weight, (group * s_.group_filters() + first) * row + l), row, 1, count, depth,
-                   width, panel);
-      return;
+      int64_t row = s_.group_channels() * s_.kernel_size(), size = static_cast<int64_t>(dtype_size(p_.dtype()));
+      const char* source = element(p_.weight, (group * s_.group_filters() + first) * row + l);
+      bool words = size * kernel_.group == sizeof(float) && depth % kernel_.group == 0;
+      if (words && !as_columns && keeps_apart(row * size)) return {source, row * size, sizeof(float)};
+      kernel_.pack(type_, source, row, 1, count, depth, width, panel);
+      return kernel_.panel(panel, width);
     }
-    int64_t channels = s_.group_channels();
+    int64_t pitch = arranged_row();
     const float* row = arranged + first;
     if (kernel_.group == 1) {
-      kernel_.pack(PackedSource::Float32, row, 1, channels, count, depth, width, panel);
-      return;
+      // Rows of the arranged weight keep apart, and behind them lies what whole panels read too much.
+      return {row, sizeof(float), pitch * static_cast<int64_t>(sizeof(float))};
     }
-    for (int64_t p = 0; p < depth; p += 2, row += 2 * channels, panel += width) {
-      int64_t offsets[] = {0, channels};
+    float* to = panel;
+    for (int64_t p = 0; p < depth; p += 2, row += 2 * pitch, to += width) {
+      int64_t offsets[] = {0, pitch};
       CopyRun whole{0, 0, count};
-      routines_.copy_run_pairs(row, offsets, std::min<int64_t>(2, depth - p), &whole, 1, width, panel);
+      routines_.copy_run_pairs(row, offsets, std::min<int64_t>(2, depth - p), &whole, 1, width, to);
     }
+    return kernel_.panel(panel, width);
+  }
+
+  // Floats from one row of the arranged weight to the next.
+  int64_t arranged_row() const {
+    int64_t row = (s_.group_channels() + 15) / 16 * 16;
+    return keeps_apart(row * static_cast<int64_t>(sizeof(float)), RowsInPlace::Crossed) ? row : row + 16;
   }
 
   // The weight as [filter][tap of the pass][channel], for gradients of the input.
   void arrange_weight(const WindowPass& pass) {
-    int64_t row = static_cast<int64_t>(pass.taps.size()) * s_.group_channels();
-    float* arranged = buffers.weight.get<float>(s_.filters * row);
+    int64_t row = static_cast<int64_t>(pass.taps.size()) * arranged_row();
+    float* arranged = buffers.weight.get<float>(s_.filters * row + kPanelWidth);
     parallel_for(
         p_.threads, s_.filters, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
         [&](int64_t begin, int64_t end) { arrange_filters(pass, begin, end - begin, arranged + begin * row); });
@@ -246,7 +265,7 @@ class WindowConvolution {
                   static_cast<int>(channels), turned);
       for (int64_t position : pass.weights) {
         std::memcpy(target, turned + position * channels, static_cast<size_t>(channels) * sizeof(float));
-        target += channels;
+        target += arranged_row();
       }
     }
   }
@@ -273,6 +292,11 @@ class WindowConvolution {
       char* to = mutable_element(p_.result, base + stretch.offset);
       if (plain) {
         routines_.add_bias(from, 1, bias, stretch.count, reinterpret_cast<float*>(to));
+        continue;
+      }
+      if (type_ == PackedSource::Float32) {
+        auto* target = reinterpret_cast<float*>(to);
+        for (int64_t j = 0; j < stretch.count; ++j) target[j * result_step] = from[j * step] + bias;
         continue;
       }
       for (int64_t done = 0; done < stretch.count;) {
@@ -320,7 +344,9 @@ class WeightGradient {
     bool merged = s_.groups == 1 && s_.dilation[2] == 1;
     run_ = merged ? s_.kernel[2] * s_.channels : s_.group_channels();
     runs_ = merged ? s_.kernel[0] * s_.kernel[1] : s_.kernel_size();
+    // Runs that begin with a panel are copied fastest, but what they leave of their last panel is computed for nothing.
     padded_run_ = (run_ + kernel.columns - 1) / kernel.columns * kernel.columns;
+    if (padded_run_ > run_ + run_ / 8) padded_run_ = run_;
     positions_per_run_ = merged ? s_.kernel[2] : 1;
   }
 
@@ -329,7 +355,8 @@ class WeightGradient {
     int64_t images = std::max<int64_t>(1, kSourceElements / std::max<int64_t>(1, image_size));
     images = std::min(images, s_.batch);
     float* source = buffers.source.get<float>(images * image_size + reach() + kConvolutionSlack);
-    int64_t columns = runs_ * padded_run_, rows = s_.group_filters();
+    int64_t columns = (runs_ * padded_run_ + kernel_.columns - 1) / kernel_.columns * kernel_.columns;
+    int64_t rows = s_.group_filters();
     float* totals = buffers.totals.get<float>(s_.groups * rows * columns);
     std::vector<int64_t> positions;
     for (int64_t image = 0; image < s_.batch; image += images) {
@@ -392,8 +419,14 @@ class WeightGradient {
 
   void run_task(int64_t group, int64_t first_image, const float* source, const std::vector<int64_t>& positions,
                 int64_t first_column, int64_t last_column, float* sums, int64_t sums_stride) const {
-    auto pack_filters = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width, float* panel) {
-      int64_t size = s_.output_size(), padded = padded_size();
+    auto take_filters = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width,
+                            float* panel) -> TileOperand {
+      int64_t size = s_.output_size(), padded = padded_size(), bytes = static_cast<int64_t>(dtype_size(p_.dtype()));
+      bool words = bytes * kernel_.group == sizeof(float) && depth % kernel_.group == 0;
+      if (words && l % padded + depth <= size && keeps_apart(size * bytes)) {
+        int64_t filter = (first_image + l / padded) * s_.filters + group * s_.group_filters() + first;
+        return {element(p_.gradient, filter * size + l % padded), size * bytes, sizeof(float)};
+      }
       for (int64_t done = 0; done < depth;) {
         int64_t image = (l + done) / padded, position = (l + done) % padded;
         int64_t part = std::min(depth - done, padded - position);
@@ -402,15 +435,24 @@ class WeightGradient {
                      std::min(part, size - position), width, panel + done / kernel_.group * width);
         done += part;
       }
+      return kernel_.panel(panel, width);
     };
-    auto pack_patches = [&](int64_t l, int64_t depth, int64_t first, int64_t, int width, float* panel) {
-      int64_t column = first_column + first, run = column / padded_run_, lane = column % padded_run_;
-      CopyRun whole{0, distance(run) + group * s_.group_channels() + lane, width};
-      (kernel_.group == 1 ? routines_.copy_runs : routines_.copy_run_pairs)(source, positions.data() + l, depth, &whole,
-                                                                            1, width, panel);
+    auto take_patches = [&](int64_t l, int64_t depth, int64_t first, int64_t, int width, float* panel) {
+      CopyRun runs[kPanelWidth];
+      int used = 0;
+      for (int lane = 0; lane < width;) {
+        int64_t column = first_column + first + lane, run = column / padded_run_, from = column % padded_run_;
+        if (run == runs_) break;
+        int64_t length = std::min<int64_t>(width - lane, padded_run_ - from);
+        runs[used++] = {lane, distance(run) + group * s_.group_channels() + from, length};
+        lane += static_cast<int>(length);
+      }
+      (kernel_.group == 1 ? routines_.copy_runs : routines_.copy_run_pairs)(source, positions.data() + l, depth, runs,
+                                                                            used, width, panel);
+      return kernel_.panel(panel, width);
     };
     multiply_panels(kernel_, buffers.panels, s_.group_filters(), last_column - first_column,
-                    static_cast<int64_t>(positions.size()), pack_filters, pack_patches, sums, sums_stride,
+                    static_cast<int64_t>(positions.size()), take_filters, take_patches, sums, sums_stride,
                     first_image > 0);
   }
 

@@ -12,6 +12,7 @@
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/gemm_memory.h"
 #include "neuron/kernels/gemm_microkernel.h"
+#include "neuron/kernels/gemm_tiles.h"
 #include "neuron/kernels/scratch.h"
 
 namespace neuron::kernels {
@@ -109,9 +110,9 @@ class Part {
   bool reads_in_place(const Lanes& lanes) const {
     auto size = static_cast<int64_t>(dtype_size(p_.dtype));
     if (size * kernel_.group != sizeof(float)) return false;  // to be widened
-    if (lanes.are_rows && lanes.depth_stride == 1) return lanes.lane_stride * size % 4096 != 0;
+    if (lanes.are_rows && lanes.depth_stride == 1) return keeps_apart(lanes.lane_stride * size);
     if (kernel_.group != 1 || lanes.lane_stride != 1) return false;
-    return lanes.depth_stride * size % (lanes.are_rows ? 2048 : 4096) != 0;
+    return keeps_apart(lanes.depth_stride * size, lanes.are_rows ? RowsInPlace::Crossed : RowsInPlace::Plain);
   }
 
   TileOperand in_place(const Lanes& lanes, int64_t lane, int64_t position) const {
@@ -232,7 +233,7 @@ class Part {
 // transposed product, which reads the matrix in place and packs the few rows. The order of each sum is the same.
 bool is_better_transposed(const GemmProblem& p, const GemmMicrokernel& kernel) {
   auto size = static_cast<int64_t>(dtype_size(p.dtype));
-  if (size * kernel.group != sizeof(float) || p.b.row != 1 || p.b.column * size % 4096 == 0) return false;
+  if (size * kernel.group != sizeof(float) || p.b.row != 1 || !keeps_apart(p.b.column * size)) return false;
   return p.m <= kFewRows && p.m < p.n && p.m % kernel.columns == 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/scratch.h"
@@ -16,12 +17,20 @@ struct PanelBuffers {
 
 constexpr int64_t kPanelSlack = 16;  // floats that packing may write behind a panel
 
+// Whether a tile may read an operand in place, its rows in memory being `distance` bytes apart: not where they compete
+// for few places of the nearest cache. Crossed: they cross the lanes of a row operand, of which a tile uses few.
+enum class RowsInPlace : uint8_t { Plain, Crossed };
+inline bool keeps_apart(int64_t distance, RowsInPlace rows = RowsInPlace::Plain) {
+  return distance % (rows == RowsInPlace::Crossed ? 2048 : 4096) != 0;
+}
+
 // sums [rows, columns rounded up to whole panels] = (accumulate: sums +) rows @ columns, with sums_stride floats
-// between rows. pack_rows and pack_columns (depth begin, depth, first lane, lanes, width of the panel, panel) pack one
-// panel; lanes that they leave out give sums nobody reads.
-template <typename PackRows, typename PackColumns>
+// between rows. take_rows and take_columns (depth begin, depth, first lane, lanes, width of the panel, panel) return an
+// operand: a panel they have packed, or one in place, in which columns must be whole; lanes that a packed panel lacks
+// give sums nobody reads.
+template <typename TakeRows, typename TakeColumns>
 void multiply_panels(const GemmMicrokernel& kernel, PanelBuffers& buffers, int64_t rows, int64_t columns, int64_t depth,
-                     const PackRows& pack_rows, const PackColumns& pack_columns, float* sums, int64_t sums_stride,
+                     const TakeRows& take_rows, const TakeColumns& take_columns, float* sums, int64_t sums_stride,
                      bool accumulate) {
   int64_t width = kernel.columns, panels = (columns + width - 1) / width;
   int64_t tiles = (rows + kernel.rows - 1) / kernel.rows, height = (rows + tiles - 1) / tiles;
@@ -29,18 +38,20 @@ void multiply_panels(const GemmMicrokernel& kernel, PanelBuffers& buffers, int64
   auto words_of = [&](int64_t count) { return (count + kernel.group - 1) / kernel.group; };
   float* column_panels = buffers.columns.get<float>(panels * width * words_of(block) + kPanelSlack);
   float* row_panel = buffers.rows.get<float>(height * words_of(block) + kPanelSlack);
+  std::vector<TileOperand> right(static_cast<size_t>(panels));
   for (int64_t l = 0; l < depth; l += block) {
     int64_t count = std::min(block, depth - l), words = words_of(count);
-    for (int64_t j = 0; j < columns; j += width) {
-      pack_columns(l, count, j, std::min(width, columns - j), static_cast<int>(width), column_panels + j * words);
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      int64_t j = panel * width;
+      right[panel] =
+          take_columns(l, count, j, std::min(width, columns - j), static_cast<int>(width), column_panels + j * words);
     }
     for (int64_t i = 0; i < rows; i += height) {
       int64_t lanes = std::min(height, rows - i);
-      pack_rows(l, count, i, lanes, static_cast<int>(lanes), row_panel);
-      for (int64_t j = 0; j < columns; j += width) {
-        kernel.compute(static_cast<int>(lanes), words, kernel.panel(row_panel, lanes),
-                       kernel.panel(column_panels + j * words, width), 1.0f, sums + i * sums_stride + j, sums_stride,
-                       accumulate || l > 0);
+      TileOperand left = take_rows(l, count, i, lanes, static_cast<int>(lanes), row_panel);
+      for (int64_t panel = 0; panel < panels; ++panel) {
+        kernel.compute(static_cast<int>(lanes), words, left, right[panel], 1.0f, sums + i * sums_stride + panel * width,
+                       sums_stride, accumulate || l > 0);
       }
     }
   }
