@@ -2,6 +2,7 @@
 // of a pair to a float32 sum; it reads denormal operands as zero and flushes denormal sums.
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "neuron/base/processor.h"
@@ -46,25 +47,43 @@ struct Units {
 namespace neuron::kernels {
 namespace {
 
+// Words of sixteen lanes, from a row of memory and the next one.
+NEURON_INLINE __m512i pair_up(__m256i low, __m256i high) {
+  const __m512i order = _mm512_or_si512(
+      _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+      _mm512_slli_epi32(_mm512_set_epi32(47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32), 16));
+  return _mm512_permutex2var_epi16(_mm512_castsi256_si512(low), order, _mm512_castsi256_si512(high));
+}
+
 // Two rows of lanes become one row of pairs.
 NEURON_TARGET void pack_adjacent_lanes(const uint16_t* source, int64_t depth_stride, int64_t count, int64_t depth,
                                        int width, uint32_t* panel) {
-  for (int64_t p = 0; p < depth; p += 2, source += 2 * depth_stride, panel += width) {
-    const uint16_t* second = source + depth_stride;
-    bool pair = p + 1 < depth;
-    for (int lane = 0; lane < width; lane += 16) {
-      int64_t valid = count - lane < 0 ? 0 : count - lane < 16 ? count - lane : 16;
-      auto mask = static_cast<__mmask16>((1u << valid) - 1);
-      auto room = static_cast<__mmask16>(width - lane < 16 ? (1u << (width - lane)) - 1 : 0xffffu);
-      __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, source + lane));
-      __m512i high = _mm512_setzero_si512();
-      if (pair) high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, second + lane)), 16);
-      // A narrow row goes over the beginning of later ones where the panel has room: masked stores are slow.
-      if (room == 0xffffu || (width < 16 && (depth - p + 1) / 2 * width >= 16)) {
-        _mm512_storeu_si512(panel + lane, _mm512_or_si512(low, high));
-      } else {
-        _mm512_mask_storeu_epi32(panel + lane, room, _mm512_or_si512(low, high));
+  auto first = [](int64_t lanes) {
+    return static_cast<__mmask16>(lanes >= 16 ? 0xffffu : (1u << std::max<int64_t>(lanes, 0)) - 1);
+  };
+  int64_t p = 0;
+  if (count == width && width % 16 == 0) {
+    for (; p + 1 < depth; p += 2, source += 2 * depth_stride, panel += width) {
+      for (int lane = 0; lane < width; lane += 16) {
+        auto* low = reinterpret_cast<const __m256i*>(source + lane);
+        auto* high = reinterpret_cast<const __m256i*>(source + depth_stride + lane);
+        _mm512_storeu_si512(panel + lane, pair_up(_mm256_loadu_si256(low), _mm256_loadu_si256(high)));
       }
+    }
+  } else if (width < 16) {
+    // A narrow row goes over the beginning of later ones where the panel has room: masked stores are slow.
+    __mmask16 mask = first(count);
+    for (; p + 1 < depth && (depth - p + 1) / 2 * width >= 16; p += 2, source += 2 * depth_stride, panel += width) {
+      _mm512_storeu_si512(panel, pair_up(_mm256_maskz_loadu_epi16(mask, source),
+                                         _mm256_maskz_loadu_epi16(mask, source + depth_stride)));
+    }
+  }
+  for (; p < depth; p += 2, source += 2 * depth_stride, panel += width) {
+    for (int lane = 0; lane < width; lane += 16) {
+      __mmask16 mask = first(count - lane), pairs = p + 1 < depth ? mask : __mmask16{0};
+      __m512i words = pair_up(_mm256_maskz_loadu_epi16(mask, source + lane),
+                              _mm256_maskz_loadu_epi16(pairs, source + depth_stride + lane));
+      _mm512_mask_storeu_epi32(panel + lane, first(width - lane), words);
     }
   }
 }

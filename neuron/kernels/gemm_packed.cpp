@@ -182,6 +182,10 @@ class Part {
     PackedSource type = packed_source(p_.addend_dtype);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = target + r * target_stride;
+      if (r > 0 && p_.addend.row == 0) {  // a bias: every row is the first
+        std::memcpy(row, target, columns * sizeof(float));
+        continue;
+      }
       gemm_microkernel_avx2.pack(type, address(p_.addend, p_.addend_dtype, batch_, i + r, j), p_.addend.column, 0,
                                  columns, 1, static_cast<int>(columns), row);
       if (beta_ != 1.0f) {
@@ -193,10 +197,11 @@ class Part {
   // The last sums of a tile, rounded, to the result.
   void store(int64_t i, int64_t rows, int64_t j, int64_t columns, const float* tile, int64_t stride) {
     PackedSource type = packed_source(p_.result_dtype);
+    auto size = static_cast<int64_t>(dtype_size(p_.result_dtype));
+    char* corner = address(p_.result, p_.result_dtype, batch_, i, j);
     if (p_.result.column == 1) {
-      for (int64_t r = 0; r < rows; ++r) {
-        kernel_.store(type, tile + r * stride, columns, address(p_.result, p_.result_dtype, batch_, i + r, j));
-      }
+      int64_t step = p_.result.row * size;
+      for (int64_t r = 0; r < rows; ++r) kernel_.store(type, tile + r * stride, columns, corner + r * step);
       return;
     }
     // Transposed, so that columns of the result, which are the neighbours in memory if any are, come out in one piece.
@@ -205,10 +210,9 @@ class Part {
     detected_gemm_microkernel()->pack(PackedSource::Float32, tile, stride, 1, rows, columns, static_cast<int>(rows),
                                       turned);
     kernel_.store(type, turned, rows * columns, rounded);
-    auto size = static_cast<int64_t>(dtype_size(p_.result_dtype));
     for (int64_t c = 0; c < columns; ++c) {
       const char* from = rounded + c * rows * size;
-      char* to = address(p_.result, p_.result_dtype, batch_, i, j + c);
+      char* to = corner + c * p_.result.column * size;
       if (p_.result.row == 1) {
         std::memcpy(to, from, static_cast<size_t>(rows * size));
         continue;
