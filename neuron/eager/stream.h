@@ -81,7 +81,7 @@ class Stream {
   void recycle(std::unique_ptr<Window> window);
   bool any_poison() const { return poison_.any(); }
   // Why the command cannot run, or null (poison.h).
-  Cause blocking(const Command& command) const { return poison_.blocking(command); }
+  Cause blocking(const Command& command) const { return poison_.any() ? poison_.blocking(command) : nullptr; }
   // The command was not run because of `cause`: nor do its outputs have a value.
   void skip(const Command& command, const Cause& cause);
   // In a catch block: the exception is the late error of the command.

@@ -78,14 +78,19 @@ int main(int count, char** arguments) {
     run(seeds.back());
   }
   std::mt19937 random(1);
-  if (seeds.empty()) {
-    for (size_t size : {40, 200, 1000}) {
-      std::string text(size, '\0');
-      for (char& c : text) c = static_cast<char>(random());
-      seeds.push_back(text);
-    }
+  // Where nobody wrote a seed any bytes are an input: every second one is new.
+  const bool any_bytes = seeds.empty();
+  auto random_text = [&](size_t size) {
+    std::string text(size, '\0');
+    for (char& c : text) c = static_cast<char>(random());
+    return text;
+  };
+  if (any_bytes) seeds = {random_text(40), random_text(200), random_text(1000)};
+  for (int i = 0; i < random_inputs; ++i) {
+    const bool fresh = any_bytes && i % 2 == 1;
+    run(fresh ? random_text(size_t{40} << random() % 7)
+              : change(seeds[static_cast<size_t>(i) % seeds.size()], seeds, random));
   }
-  for (int i = 0; i < random_inputs; ++i) run(change(seeds[static_cast<size_t>(i) % seeds.size()], seeds, random));
   std::printf("%zu files, %d random inputs\n", files.size(), random_inputs);
   return 0;
 }
