@@ -178,7 +178,9 @@ class WindowConvolution {
           arranged = arranged_ + (group * s_.group_filters() * taps + l) * row;
         } else {
           float* piece = buffers.weight.get<float>(filters * taps * row + kPanelWidth);
-          if (arranged_depth != l) arrange_filters(pass, group * s_.group_filters() + filter, filters, piece);
+          if (arranged_depth != l) {
+            arrange_filters(pass, group * s_.group_filters() + filter, filters, channel, channel_end, piece);
+          }
           arranged_depth = l;
           arranged = piece + (l - filter * taps) * row;
         }
@@ -251,20 +253,23 @@ class WindowConvolution {
   void arrange_weight(const WindowPass& pass) {
     int64_t row = static_cast<int64_t>(pass.taps.size()) * arranged_row();
     float* arranged = buffers.weight.get<float>(s_.filters * row + kPanelWidth);
-    parallel_for(
-        p_.threads, s_.filters, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
-        [&](int64_t begin, int64_t end) { arrange_filters(pass, begin, end - begin, arranged + begin * row); });
+    parallel_for(p_.threads, s_.filters, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
+                 [&](int64_t begin, int64_t end) {
+                   arrange_filters(pass, begin, end - begin, 0, s_.group_channels(), arranged + begin * row);
+                 });
     arranged_ = arranged;
   }
 
-  void arrange_filters(const WindowPass& pass, int64_t first, int64_t count, float* target) const {
-    int64_t kernel_size = s_.kernel_size(), channels = s_.group_channels();
+  // Of channels [channel, channel_end); the others' places stay as they are.
+  void arrange_filters(const WindowPass& pass, int64_t first, int64_t count, int64_t channel, int64_t channel_end,
+                       float* target) const {
+    int64_t kernel_size = s_.kernel_size(), channels = channel_end - channel;
     float* turned = buffers.filter.get<float>(channels * kernel_size);
     for (int64_t f = first; f < first + count; ++f) {
-      widen_.pack(type_, element(p_.weight, f * channels * kernel_size), kernel_size, 1, channels, kernel_size,
-                  static_cast<int>(channels), turned);
+      widen_.pack(type_, element(p_.weight, (f * s_.group_channels() + channel) * kernel_size), kernel_size, 1,
+                  channels, kernel_size, static_cast<int>(channels), turned);
       for (int64_t position : pass.weights) {
-        std::memcpy(target, turned + position * channels, static_cast<size_t>(channels) * sizeof(float));
+        std::memcpy(target + channel, turned + position * channels, static_cast<size_t>(channels) * sizeof(float));
         target += arranged_row();
       }
     }
