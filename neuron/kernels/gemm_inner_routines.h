@@ -48,11 +48,16 @@ NEURON_TARGET void products(const float* arranged, int64_t padded, const typenam
   }
   const Element* starts[kRows];
   for (int j = 0; j < kRows; ++j) starts[j] = matrix + j * row_stride;
+  // Of long rows the near elements, else those of the rows that come next: into the second cache, as the first has no
+  // room for both. Without it each group of rows begins with misses that the processor does not foresee.
+  constexpr int64_t kLongRow = 32768, kNear = 2048;
+  const int64_t size = sizeof(Element), row_bytes = row_stride * size;
+  const int64_t ahead = row_bytes >= kLongRow || row_bytes < 0 ? kNear / size : kRows * row_stride;
   int64_t p = 0;
   for (; p + kBlock <= k; p += kBlock) {
 #pragma GCC unroll 8
     for (int j = 0; j < kRows; ++j) {
-      __builtin_prefetch(starts[j] + p + 1024 / sizeof(Element));
+      __builtin_prefetch(starts[j] + p + ahead, 0, 2);
       Rows::load(starts[j] + p, row);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
