@@ -66,6 +66,13 @@ struct Operand {
   // Bytes touched: [low, high). Empty for scalars and indices.
   char* low;
   char* high;
+
+  // Whether every byte of the range belongs to an element.
+  bool is_dense() const {
+    int64_t count = 1;
+    for (int d = 0; d < rank; ++d) count *= strides[d] == 0 ? 1 : sizes[d];
+    return high - low == count * static_cast<int64_t>(dtype_size(dtype));
+  }
 };
 
 enum class CommandKind : uint8_t { Region, Kernel, Callback };

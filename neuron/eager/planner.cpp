@@ -12,13 +12,6 @@ namespace {
 constexpr int kMaxCommandsPerRegion = 64;
 constexpr int kMaxOperandsPerRegion = 48;
 
-bool is_dense(const Command& command, const Operand& operand) {
-  const int64_t* sizes = operand.sizes;
-  int64_t count = 1;
-  for (int d = 0; d < operand.rank; ++d) count *= operand.strides[d] == 0 ? 1 : sizes[d];
-  return operand.high - operand.low == count * static_cast<int64_t>(dtype_size(operand.dtype));
-}
-
 bool is_column_sum(const PlannedCommand& planned) {
   return planned.canonical.reduction == codegen::Reduction::Outer && planned.command->reduced != 0;
 }
@@ -199,7 +192,7 @@ void Planner::record_accesses(Plan& plan, int32_t index, bool fused_command) {
     if (operand.low == operand.high) continue;
     int32_t entry = entry_of(operand);
     uint64_t layout = layout_of(i);
-    bool dense = is_dense(command, operand);
+    bool dense = operand.is_dense();
     for_each_overlap(entry, operand, [&](Access& access) {
       if (access.region == planned.region && fused_command && access.layout == layout) {
         if (!access.is_write && !access.forwarded) region.has_alias = true;

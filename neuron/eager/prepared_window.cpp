@@ -4,19 +4,26 @@
 
 namespace neuron::eager {
 
-const PreparedWindow* PreparedWindows::find(const WindowSignature& signature, bool& again) {
+const PreparedWindow* PreparedWindows::find(const WindowSignature& signature, const Window& window,
+                                            SignatureBuilder& signatures, bool& again) {
   auto [it, added] = slots_.try_emplace(signature);
-  it->second.used = ++clock_;
+  Slot& slot = it->second;
+  slot.used = ++clock_;
   again = !added;
-  const PreparedWindow* window = it->second.window.get();
+  for (const auto& variant : slot.variants) {
+    if (variant == nullptr) break;
+    const bool fits =
+        variant->one_layout ? variant->memory == signatures.memory() : keeps_values_apart(variant->hazards, window);
+    if (fits) return variant.get();
+  }
   if (added && slots_.size() > kCapacity) evict();
-  return window;
+  return nullptr;
 }
 
 void PreparedWindows::store(const WindowSignature& signature, std::unique_ptr<PreparedWindow> window) {
   Slot& slot = slots_[signature];
   slot.used = ++clock_;
-  slot.window = std::move(window);
+  slot.variants[slot.next++ % kVariants] = std::move(window);
 }
 
 void PreparedWindows::evict() {

@@ -50,7 +50,7 @@ void RegionRunner::run(Window& window) noexcept {
     if (fusing && !settings().interpret) {
       signature = signatures_.build(window);
       bool again = false;
-      prepared = prepared_windows_.find(signature, again);
+      prepared = prepared_windows_.find(signature, window, signatures_, again);
       if (prepared == nullptr && again) {
         preparing_ = std::make_unique<PreparedWindow>();
         preparing_->fusing = fusing;
@@ -69,7 +69,11 @@ void RegionRunner::run(Window& window) noexcept {
   for (const Region& region : plan_.regions) run_region(plan_, region);
   try {
     count_not_fused();
-    if (preparing_) prepared_windows_.store(signature, std::move(preparing_));
+    if (preparing_) {
+      preparing_->one_layout = !find_reuse_hazards(plan_, preparing_->hazards);
+      if (preparing_->one_layout) preparing_->memory = signatures_.memory();
+      prepared_windows_.store(signature, std::move(preparing_));
+    }
   } catch (const std::bad_alloc&) {
     // The window is planned anew next time.
   }

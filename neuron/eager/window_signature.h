@@ -1,10 +1,18 @@
-// A 128-bit signature of a window's structure: operators, attributes, shapes, strides, which memory is shared with
-// which, and where storages die; but neither addresses nor the values of numbers. Equal signatures plan alike.
+// A 128-bit signature of a window's structure: operators, attributes, shapes, strides, which commands work on the same
+// values, and where storages die; but neither addresses nor the values of numbers. Equal signatures plan alike, where
+// the memory that values take in turn allows it (reuse_hazards.h).
+//
+// Of a library kernel a plan knows no more than the memory it touches, and of memory only how the ends of the ranges
+// lie to each other. So shapes and attributes of library kernels are left out, and ends are told by their order: the
+// caches of a model that generates grow with every token, and its windows stay the same.
 #pragma once
 
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "neuron/base/small_vector.h"
 #include "neuron/eager/command.h"
 
 namespace neuron::eager {
@@ -32,21 +40,27 @@ struct Mixer {
 class SignatureBuilder {
  public:
   WindowSignature build(const Window& window);
+  // Of the window built last: which values lie in the same memory, and how.
+  WindowSignature memory();
 
  private:
+  // A value's memory: an allocation, or foreign memory that begins at an address.
   struct Seen {
-    const void* key;  // the block, or where foreign memory begins
+    const void* key;
     uint64_t generation;
-    uint32_t index, reuse;
-    char* base;        // address of the first operand seen in it
-    char *low, *high;  // addresses used; the block itself may meanwhile have been split or merged
+    bool foreign;
+    // Where operands begin and end, ascending, each once. The block itself may meanwhile have been split or merged.
+    SmallVector<char*, 4> ends;
   };
-  Seen* find(const void* key);
-  Seen& touch(const Operand& operand);
+  uint32_t find(const void* key, uint64_t generation) const;  // index, or kUnseen
+  uint32_t touch(const Operand& operand);
   void insert_slot(uint32_t index);
-  // Blocks that share addresses because a segment was split or merged between their uses: how they lie to each other.
-  void add_overlaps(Mixer& mixer);
+  // Where the operand lies among those seen before it in the same memory.
+  static uint64_t place_of(Seen& seen, const Operand& operand);
+  // How memory that overlaps lies to each other; groups without foreign memory only if asked for.
+  void add_overlaps(Mixer& mixer, bool all);
 
+  static constexpr uint32_t kUnseen = ~uint32_t{0};
   // Open addressing, power of two, cleared by epoch.
   struct Slot {
     uint32_t epoch = 0;
@@ -55,6 +69,7 @@ class SignatureBuilder {
   std::vector<Slot> slots_ = std::vector<Slot>(256);
   std::vector<Seen> seen_;
   std::vector<uint32_t> order_;
+  std::vector<std::pair<char*, uint32_t>> group_ends_;
   uint32_t epoch_ = 0;
 };
 

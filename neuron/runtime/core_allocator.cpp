@@ -43,12 +43,13 @@ StreamPool& CoreAllocator::pool_for(size_t size, uint64_t stream) {
     auto& pools = pools_[stream];
     if (pools == nullptr) {
       pools = std::make_unique<StreamPools>();
-      pools->small.stream = pools->large.stream = stream;
+      pools->tiny.stream = pools->small.stream = pools->large.stream = stream;
       pools->large.kind = 2;
     }
     recent_pools_ = pools.get();
     recent_stream_ = stream;
   }
+  if (size <= kTinyLimit) return recent_pools_->tiny;
   return size < kSmallLimit ? recent_pools_->small : recent_pools_->large;
 }
 

@@ -72,7 +72,9 @@ class CoreAllocator {
 
  private:
   struct StreamPools {
-    StreamPool small, large;
+    // The smallest blocks do not lie among larger ones: where those of a loop's step come from is then the same in each
+    // step though other sizes grow, and so are the hazards between its commands.
+    StreamPool tiny, small, large;
   };
 
   StreamPool& pool_for(size_t size, uint64_t stream);

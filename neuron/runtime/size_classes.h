@@ -8,6 +8,7 @@
 namespace neuron::runtime {
 
 inline constexpr size_t kGranule = 256;                 // blocks begin and end at multiples of it
+inline constexpr size_t kTinyLimit = size_t{16} << 10;  // up to here: segments of their own, of the small pool
 inline constexpr size_t kSmallLimit = size_t{1} << 20;  // below: small pool
 inline constexpr size_t kSmallSegment = size_t{2} << 20;
 inline constexpr size_t kLargeSegment = size_t{20} << 20;  // for large requests below kOwnSegment

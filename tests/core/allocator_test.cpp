@@ -156,6 +156,31 @@ TEST(Allocator, PoolsAndSegments) {
   });
 }
 
+// Steps of a loop that take the same small blocks get the same addresses, whatever larger blocks do meanwhile.
+TEST(Allocator, TheSmallestBlocksKeepTheirPlaces) {
+  in_child([&] {
+    std::vector<void*> places[4];
+    std::vector<Block*> kept;
+    for (int step = 0; step < 4; ++step) {
+      std::vector<Block*> blocks;
+      for (int i = 0; i < 8; ++i) {
+        blocks.push_back(allocate(0, 256 + 1024 * i, 0));
+        places[step].push_back(blocks.back()->address);
+        Block* grown = allocate(0, 20000 + 4096 * step + 256 * i, 0);
+        if (kept.size() >= 8) {
+          neuron::runtime::free(kept.front());
+          kept.erase(kept.begin());
+        }
+        kept.push_back(grown);
+      }
+      for (Block* block : blocks) neuron::runtime::free(block);
+      EXPECT_EQ(places[step], places[0]);
+    }
+    EXPECT_EQ(memory_statistics(0).segment[1].current, 2);
+    EXPECT_EQ(memory_statistics(0).segment[2].current, 0);
+  });
+}
+
 TEST(Allocator, NeighboursAreJoinedInEveryOrder) {
   in_child([&] {
     std::vector<int> order{0, 1, 2, 3};

@@ -1,0 +1,89 @@
+#include "neuron/eager/reuse_hazards.h"
+
+#include <algorithm>
+
+namespace neuron::eager {
+
+namespace {
+
+// A window runs from its plan in some tens of microseconds; looking at more pairs would cost as much.
+constexpr size_t kMostHazards = 4096;
+
+struct Access {
+  int32_t command;
+  uint16_t operand;
+  bool writes;
+  const Operand* memory;
+};
+
+bool is_dropped(const Plan& plan, const Region& region) {
+  if (!region.fusible) return false;
+  return std::none_of(region.commands.begin(), region.commands.end(), [&](int32_t index) {
+    const auto& stored = plan.commands[index].stored;
+    return std::find(stored.begin(), stored.end(), true) != stored.end();
+  });
+}
+
+// What a command reads from memory and writes to it when its region runs.
+void add_accesses(const Plan& plan, int32_t index, std::vector<Access>& accesses) {
+  const PlannedCommand& planned = plan.commands[index];
+  const Command& command = *planned.command;
+  const Region& region = plan.regions[planned.region];
+  const bool alone = region.commands.size() == 1;
+  for (int i = 0; i < command.output_count + command.input_count; ++i) {
+    const Operand& operand = command.operands[i];
+    if (operand.kind != codegen::OperandKind::Tensor || operand.block == nullptr || operand.low == operand.high)
+      continue;
+    const bool output = i < command.output_count;
+    const bool happens =
+        alone || (output ? planned.stored[i] : planned.sources[i - command.output_count].command < 0);
+    if (happens) accesses.push_back({index, static_cast<uint16_t>(i), output, &operand});
+  }
+}
+
+bool overlap(const Operand& a, const Operand& b) { return a.low < b.high && b.low < a.high; }
+
+bool same_elements(const Operand& a, const Operand& b) {
+  return a.data == b.data && a.low == b.low && a.high == b.high;
+}
+
+}  // namespace
+
+bool find_reuse_hazards(const Plan& plan, std::vector<ReuseHazard>& hazards) {
+  hazards.clear();
+  std::vector<Access> accesses;     // of all commands before, in order
+  std::vector<Access> own;
+  int32_t newest = -1;  // newest region that has accesses
+  for (int32_t index = 0; index < static_cast<int32_t>(plan.commands.size()); ++index) {
+    const int32_t region = plan.commands[index].region;
+    if (is_dropped(plan, plan.regions[region])) continue;
+    own.clear();
+    add_accesses(plan, index, own);
+    // In order of regions behind everything so far: nothing can come between.
+    if (region <= newest) {
+      for (const Access& later : own) {
+        for (const Access& earlier : accesses) {
+          if (plan.commands[earlier.command].region < region || !(earlier.writes || later.writes)) continue;
+          const Operand &a = *earlier.memory, &b = *later.memory;
+          // Of one value the plan knows by itself.
+          if (a.block == b.block && a.generation == b.generation) continue;
+          if (hazards.size() == kMostHazards) return false;
+          hazards.push_back({earlier.command, later.command, earlier.operand, later.operand, overlap(a, b)});
+        }
+      }
+    }
+    newest = std::max(newest, region);
+    accesses.insert(accesses.end(), own.begin(), own.end());
+  }
+  return true;
+}
+
+bool keeps_values_apart(const std::vector<ReuseHazard>& hazards, const Window& window) {
+  return std::all_of(hazards.begin(), hazards.end(), [&](const ReuseHazard& hazard) {
+    const Operand& a = window.commands[hazard.earlier].operands[hazard.earlier_operand];
+    const Operand& b = window.commands[hazard.later].operands[hazard.later_operand];
+    return !overlap(a, b) || (hazard.may_coincide && same_elements(a, b));
+  });
+}
+
+}  // namespace neuron::eager
