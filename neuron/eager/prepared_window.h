@@ -1,6 +1,6 @@
 // A window whose planning is done: regions with their kernels, sizes and strides, and where the addresses come from. A
-// later window of the same structure (window_signature.h) whose memory allows the order (reuse_hazards.h) runs from it at
-// the cost of filling in addresses and numbers.
+// later window of the same structure (window_signature.h) whose memory allows the order (reuse_hazards.h) runs from it
+// at the cost of filling in addresses and numbers.
 #pragma once
 
 #include <array>

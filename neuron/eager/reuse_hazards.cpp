@@ -35,8 +35,7 @@ void add_accesses(const Plan& plan, int32_t index, std::vector<Access>& accesses
     if (operand.kind != codegen::OperandKind::Tensor || operand.block == nullptr || operand.low == operand.high)
       continue;
     const bool output = i < command.output_count;
-    const bool happens =
-        alone || (output ? planned.stored[i] : planned.sources[i - command.output_count].command < 0);
+    const bool happens = alone || (output ? planned.stored[i] : planned.sources[i - command.output_count].command < 0);
     if (happens) accesses.push_back({index, static_cast<uint16_t>(i), output, &operand});
   }
 }
@@ -51,7 +50,7 @@ bool same_elements(const Operand& a, const Operand& b) {
 
 bool find_reuse_hazards(const Plan& plan, std::vector<ReuseHazard>& hazards) {
   hazards.clear();
-  std::vector<Access> accesses;     // of all commands before, in order
+  std::vector<Access> accesses;  // of all commands before, in order
   std::vector<Access> own;
   int32_t newest = -1;  // newest region that has accesses
   for (int32_t index = 0; index < static_cast<int32_t>(plan.commands.size()); ++index) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr int64_t kSplit = 512;  // part of the order of summation
+static_assert(kSplit <= kMostWeighed);
 
 struct Buffers {
   Scratch partials, queries, keys, values, weights, bias;
@@ -50,7 +51,7 @@ class Decode {
             batch = index / splits_ / p_.key_heads;
     int64_t count = std::min(kSplit, p_.keys - first);
     Rows key = p_.rows_of(*p_.key, batch), value = p_.rows_of(*p_.value, batch);
-    Units keys = unit_rows(p_, key, key_head, first, count, buffers.keys);
+    Source keys = source(key, key_head, first, count, buffers.keys);
     float* weights = buffers.weights.get<float>(rows_ * kSplit);
     score(batch, key_head, keys, count, weights);
     AttentionProblem::MaskRows mask = p_.mask_rows(batch);
@@ -70,10 +71,10 @@ class Decode {
       *partial.sum = p_.tiles->row_exponentials(line, count, *partial.maximum == kLowest ? 0.0f : *partial.maximum);
       if (p_.drops) drop(p_.counter(batch, head, position), first, count, line);
     }
-    Units values = unit_rows(p_, value, key_head, first, count, buffers.values);
-    p_.products->weigh_rows(values.data, values.row_bytes, count, p_.value_depth, weights, kSplit,
-                            static_cast<int>(rows_), Partial(partials_, index * rows_, p_.value_depth).values,
-                            p_.value_depth + 2);
+    Source values = source(value, key_head, first, count, buffers.values);
+    values.products->weigh(values.units.data, values.units.row_bytes, count, p_.value_depth, weights, kSplit,
+                           static_cast<int>(rows_), Partial(partials_, index * rows_, p_.value_depth).values,
+                           p_.value_depth + 2);
   }
 
   void join(int64_t index) const {
@@ -103,8 +104,25 @@ class Decode {
   }
 
  private:
+  // Rows of keys or values, and the products that take them: as they lie in memory where elements of a row are
+  // adjacent.
+  struct Source {
+    Units units;
+    const AttentionRows* products;
+  };
+  Source source(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch) const {
+    if (!p_.pairs && rows.step() == 1) {
+      const AttentionRows* products = rows.dtype == DType::Float32   ? &p_.tiles->float_rows
+                                      : rows.dtype == DType::Float16 ? &p_.tiles->half_rows
+                                                                     : &p_.tiles->bfloat16_rows;
+      return {{rows.at(head, first), rows.row}, products};
+    }
+    return {unit_rows(p_, rows, head, first, count, scratch),
+            p_.pairs ? &p_.tiles->bfloat16_pair_rows : &p_.tiles->float_rows};
+  }
+
   // weights[row][key] = scale * the products of queries and keys.
-  void score(int64_t batch, int64_t key_head, Units keys, int64_t count, float* weights) const {
+  void score(int64_t batch, int64_t key_head, Source keys, int64_t count, float* weights) const {
     Rows query = p_.rows_of(*p_.query, batch);
     int64_t units = p_.units(p_.depth), padded = (units + 15) / 16 * 16;
     char* queries = buffers.queries.get<char>(rows_ * padded * 4);
@@ -114,8 +132,8 @@ class Decode {
       std::memcpy(target, row.data, units * 4);
       std::memset(target + units * 4, 0, (padded - units) * 4);
     }
-    p_.products->dot_rows(keys.data, keys.row_bytes, count, units, queries, padded, static_cast<int>(rows_), p_.scale,
-                          weights, kSplit);
+    keys.products->dot(keys.units.data, keys.units.row_bytes, count, units, queries, padded, static_cast<int>(rows_),
+                       p_.scale, weights, kSplit);
   }
 
   void drop(uint64_t counter, int64_t first, int64_t count, float* line) const {

@@ -1,83 +1,114 @@
 // The loops of AttentionTiles over rows of memory: few queries against keys and values, and single rows. Included after
-// attention_tile_loops.h, in the same way and with the same requirements.
+// attention_tile_loops.h, in the same way and with the same requirements; also kDotSums and kWeighedVectors, and for
+// each kind of element in memory a struct with kBytes of a unit, load(), load_first() and step().
 
-// How many rows ahead memory is asked for: the processor's own prefetching does not look beyond a page.
-constexpr int64_t kPrefetchRows = 32;
+// Memory is asked for so many bytes before it is read: the processor's own prefetching does not look beyond a page. It
+// comes to the second cache; the first has no room for what lies in between.
+constexpr int64_t kAhead = 16384;
 
-// Rows are read one after the other, as prefetching expects. kChunks: of 16 units in a row, 0 when not known; known
-// ones leave the vector in registers.
-template <typename Units, int kRows, int kChunks, bool kPrefetches>
-NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, int64_t depth, const float* vector, float scale,
-                                 float* result) {
-  Vector x[kChunks == 0 ? 1 : kChunks], sums[kRows];
-#pragma GCC unroll 8
-  for (int c = 0; c < kChunks; ++c) x[c] = load(vector + 16 * c);
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-    const char* row = rows + i * row_bytes;
-    Vector sum = zero();
-    if constexpr (kChunks != 0) {
-#pragma GCC unroll 8
-      for (int c = 0; c < kChunks; ++c) {
-        if (kPrefetches) __builtin_prefetch(row + kPrefetchRows * row_bytes + 64 * c);
-        sum = Units::step(x[c], load(reinterpret_cast<const float*>(row) + 16 * c), sum);
-      }
-    } else {
-      int64_t u = 0;
-      for (; u + 16 <= depth; u += 16) {
-        if (kPrefetches) __builtin_prefetch(row + kPrefetchRows * row_bytes + 4 * u);
-        sum = Units::step(load(vector + u), load(reinterpret_cast<const float*>(row) + u), sum);
-      }
-      if (u < depth) {
-        sum = Units::step(load(vector + u), load_first(reinterpret_cast<const float*>(row) + u, depth - u), sum);
-      }
-    }
-    sums[i] = sum;
-  }
-  float values[kRows];
-  reduce_lanes<kRows>(sums, values);
-  for (int i = 0; i < kRows; ++i) result[i] = scale * values[i];
+NEURON_INLINE int64_t bytes_ahead(int64_t row_bytes, int64_t used_bytes) {
+  int64_t rows = kAhead / (used_bytes < 64 ? 64 : used_bytes);
+  return (rows < kDotSums ? kDotSums : rows) * row_bytes;
 }
 
-// All vectors meet a group of rows while those are in the nearest cache.
-template <typename Units, int kChunks>
+// kChunks: of 16 units in a row, 0 when not known.
+template <typename Elements, int kRows, int kVectors, int kChunks, bool kPrefetches>
+NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, int64_t ahead, int64_t depth,
+                                 const float* vectors, int64_t vector_stride, float scale, float* result,
+                                 int64_t result_stride) {
+  Vector sums[kVectors * kRows];
+#pragma GCC unroll 16
+  for (int i = 0; i < kVectors * kRows; ++i) sums[i] = zero();
+  const int64_t chunks = kChunks != 0 ? kChunks : depth / 16;
+#pragma GCC unroll 8
+  for (int64_t c = 0; c < chunks; ++c) {
+    Vector x[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) x[v] = load(vectors + v * vector_stride + 16 * c);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const char* place = rows + i * row_bytes + 16 * Elements::kBytes * c;
+      if (kPrefetches) __builtin_prefetch(place + ahead, 0, 2);
+      Vector row = Elements::load(place);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[v * kRows + i] = Elements::step(x[v], row, sums[v * kRows + i]);
+    }
+  }
+  const int64_t rest = kChunks != 0 ? 0 : depth % 16;
+  if (rest != 0) {
+    for (int i = 0; i < kRows; ++i) {
+      Vector row = Elements::load_first(rows + i * row_bytes + 16 * Elements::kBytes * chunks, rest);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        sums[v * kRows + i] = Elements::step(load(vectors + v * vector_stride + 16 * chunks), row, sums[v * kRows + i]);
+      }
+    }
+  }
+  float values[kVectors * kRows];
+  reduce_lanes<kVectors * kRows>(sums, values);
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) result[v * result_stride + i] = scale * values[v * kRows + i];
+  }
+}
+
+// All vectors meet a group of rows, some of them at a time, while those are in the nearest cache.
+template <typename Elements, int kRows, int kVectors, int kChunks>
 NEURON_TARGET void dot_rows_of(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* vectors,
                                int64_t vector_stride, int vector_count, float scale, float* result,
                                int64_t result_stride) {
-  for (int64_t k = 0; k < count; k += kDotRows, rows += kDotRows * row_bytes) {
-    bool whole = k + kDotRows <= count;
+  const int64_t ahead = bytes_ahead(row_bytes, depth * Elements::kBytes);
+  int64_t k = 0;
+  for (; k + kRows <= count; k += kRows, rows += kRows * row_bytes) {
+    dot_rows_tile<Elements, kRows, kVectors, kChunks, true>(rows, row_bytes, ahead, depth, vectors, vector_stride,
+                                                            scale, result + k, result_stride);
+    int r = kVectors;
+    for (; r + kVectors <= vector_count; r += kVectors) {
+      dot_rows_tile<Elements, kRows, kVectors, kChunks, false>(rows, row_bytes, 0, depth, vectors + r * vector_stride,
+                                                               vector_stride, scale, result + r * result_stride + k,
+                                                               result_stride);
+    }
+    for (; r < vector_count; ++r) {
+      dot_rows_tile<Elements, kRows, 1, kChunks, false>(rows, row_bytes, 0, depth, vectors + r * vector_stride,
+                                                        vector_stride, scale, result + r * result_stride + k,
+                                                        result_stride);
+    }
+  }
+  for (; k < count; ++k, rows += row_bytes) {
     for (int r = 0; r < vector_count; ++r) {
-      const float* vector = vectors + r * vector_stride;
-      float* place = result + r * result_stride + k;
-      if (whole && r == 0) {
-        dot_rows_tile<Units, kDotRows, kChunks, true>(rows, row_bytes, depth, vector, scale, place);
-      } else if (whole) {
-        dot_rows_tile<Units, kDotRows, kChunks, false>(rows, row_bytes, depth, vector, scale, place);
-      } else {
-        for (int64_t i = 0; i < count - k; ++i) {
-          dot_rows_tile<Units, 1, 0, false>(rows + i * row_bytes, row_bytes, depth, vector, scale, place + i);
-        }
-      }
+      dot_rows_tile<Elements, 1, 1, 0, false>(rows, row_bytes, 0, depth, vectors + r * vector_stride, vector_stride,
+                                              scale, result + r * result_stride + k, result_stride);
     }
   }
 }
 
-template <typename Units>
+template <typename Elements, int kRows, int kVectors>
+NEURON_TARGET void dot_rows_by(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* vectors,
+                               int64_t vector_stride, int vector_count, float scale, float* result,
+                               int64_t result_stride) {
+  auto* body = depth == 32    ? dot_rows_of<Elements, kRows, kVectors, 2>
+               : depth == 64  ? dot_rows_of<Elements, kRows, kVectors, 4>
+               : depth == 128 ? dot_rows_of<Elements, kRows, kVectors, 8>
+                              : dot_rows_of<Elements, kRows, kVectors, 0>;
+  body(rows, row_bytes, count, depth, vectors, vector_stride, vector_count, scale, result, result_stride);
+}
+
+template <typename Elements>
 NEURON_TARGET void dot_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
                             int64_t vector_stride, int vector_count, float scale, float* result,
                             int64_t result_stride) {
-  auto* x = static_cast<const float*>(vectors);
-  auto* body = depth == 32    ? dot_rows_of<Units, 2>
-               : depth == 64  ? dot_rows_of<Units, 4>
-               : depth == 128 ? dot_rows_of<Units, 8>
-                              : dot_rows_of<Units, 0>;
-  body(rows, row_bytes, count, depth, x, vector_stride, vector_count, scale, result, result_stride);
+  auto* body = vector_count >= 4   ? dot_rows_by<Elements, kDotSums / 4, 4>
+               : vector_count == 3 ? dot_rows_by<Elements, kDotSums / 4, 3>
+               : vector_count == 2 ? dot_rows_by<Elements, kDotSums / 2, 2>
+                                   : dot_rows_by<Elements, kDotSums, 1>;
+  body(rows, row_bytes, count, depth, static_cast<const float*>(vectors), vector_stride, vector_count, scale, result,
+       result_stride);
 }
 
-template <int kCount, int kVectors>
-NEURON_TARGET void weigh_float_rows_tile(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
-                                         const float* weights, int64_t weight_stride, float* target,
-                                         int64_t target_stride) {
+template <typename Elements, int kCount, int kVectors>
+NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count, int64_t width,
+                                   const float* weights, int64_t weight_stride, float* target, int64_t target_stride) {
   Vector sums[kCount][kVectors];
 #pragma GCC unroll 4
   for (int r = 0; r < kCount; ++r) {
@@ -88,11 +119,11 @@ NEURON_TARGET void weigh_float_rows_tile(const char* rows, int64_t row_bytes, in
   for (int64_t k = 0; k < count; ++k, rows += row_bytes) {
     Vector row[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(rows + kPrefetchRows * row_bytes + 64 * v);
+    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(rows + ahead + 16 * Elements::kBytes * v, 0, 2);
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors - 1; ++v) row[v] = load(reinterpret_cast<const float*>(rows) + 16 * v);
-    const float* end = reinterpret_cast<const float*>(rows) + 16 * (kVectors - 1);
-    row[kVectors - 1] = last >= 16 ? load(end) : load_first(end, last);
+    for (int v = 0; v < kVectors - 1; ++v) row[v] = Elements::load(rows + 16 * Elements::kBytes * v);
+    const char* end = rows + 16 * Elements::kBytes * (kVectors - 1);
+    row[kVectors - 1] = last >= 16 ? Elements::load(end) : Elements::load_first(end, last);
 #pragma GCC unroll 4
     for (int r = 0; r < kCount; ++r) {
       Vector weight = broadcast(weights + r * weight_stride + k);
@@ -114,23 +145,24 @@ NEURON_TARGET void weigh_float_rows_tile(const char* rows, int64_t row_bytes, in
 }
 
 // kCount vectors of weights at a time: a row is loaded once for them.
-template <int kCount>
-NEURON_TARGET void weigh_float_rows_of(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
-                                       const float* weights, int64_t weight_stride, float* target,
-                                       int64_t target_stride) {
+template <typename Elements, int kCount>
+NEURON_TARGET void weigh_rows_of(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count, int64_t width,
+                                 const float* weights, int64_t weight_stride, float* target, int64_t target_stride) {
   constexpr int kVectors = kCount == 1 ? 2 * kWeighedVectors : kWeighedVectors;
   int64_t j = 0;
   for (; width - j >= 16 * kVectors; j += 16 * kVectors) {
-    weigh_float_rows_tile<kCount, kVectors>(rows + j * 4, row_bytes, count, 16 * kVectors, weights, weight_stride,
-                                            target + j, target_stride);
+    weigh_rows_tile<Elements, kCount, kVectors>(rows + j * Elements::kBytes, row_bytes, ahead, count, 16 * kVectors,
+                                                weights, weight_stride, target + j, target_stride);
   }
   for (; width - j >= 16 * kWeighedVectors; j += 16 * kWeighedVectors) {
-    weigh_float_rows_tile<kCount, kWeighedVectors>(rows + j * 4, row_bytes, count, 16 * kWeighedVectors, weights,
-                                                   weight_stride, target + j, target_stride);
+    weigh_rows_tile<Elements, kCount, kWeighedVectors>(rows + j * Elements::kBytes, row_bytes, ahead, count,
+                                                       16 * kWeighedVectors, weights, weight_stride, target + j,
+                                                       target_stride);
   }
   for (; j < width; j += 16) {
-    weigh_float_rows_tile<kCount, 1>(rows + j * 4, row_bytes, count, width - j < 16 ? width - j : 16, weights,
-                                     weight_stride, target + j, target_stride);
+    weigh_rows_tile<Elements, kCount, 1>(rows + j * Elements::kBytes, row_bytes, ahead, count,
+                                         width - j < 16 ? width - j : 16, weights, weight_stride, target + j,
+                                         target_stride);
   }
 }
 
@@ -143,7 +175,8 @@ NEURON_INLINE void over_vectors(int vectors, const Body& body) {
   if (vectors - r == 1) body.template run<1>(r);
 }
 
-struct WeighFloatRows {
+template <typename Elements>
+struct WeighRows {
   const char* rows;
   int64_t row_bytes, count, width;
   const float* weights;
@@ -152,15 +185,17 @@ struct WeighFloatRows {
   int64_t target_stride;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    weigh_float_rows_of<kCount>(rows, row_bytes, count, width, weights + r * weight_stride, weight_stride,
-                                target + r * target_stride, target_stride);
+    int64_t ahead = r == 0 ? bytes_ahead(row_bytes, width * Elements::kBytes) : 0;  // later ones find them in a cache
+    weigh_rows_of<Elements, kCount>(rows, row_bytes, ahead, count, width, weights + r * weight_stride, weight_stride,
+                                    target + r * target_stride, target_stride);
   }
 };
 
-NEURON_TARGET void weigh_float_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
-                                    const float* weights, int64_t weight_stride, int vectors, float* target,
-                                    int64_t target_stride) {
-  over_vectors(vectors, WeighFloatRows{rows, row_bytes, count, width, weights, weight_stride, target, target_stride});
+template <typename Elements>
+NEURON_TARGET void weigh_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
+                              int64_t weight_stride, int vectors, float* target, int64_t target_stride) {
+  over_vectors(vectors,
+               WeighRows<Elements>{rows, row_bytes, count, width, weights, weight_stride, target, target_stride});
 }
 
 NEURON_TARGET float row_exponentials(float* row, int64_t count, float shift) {

@@ -37,16 +37,6 @@ struct AttentionProducts {
   // of right and target are `width` apart.
   void (*rows_by_rows)(const char* left, int64_t left_bytes, int64_t count, int64_t depth, const void* right,
                        int64_t width, float* target);
-  // result[r][k] = scale * dot product of rows[k] and vectors[r], of `depth` units, in 16 lanes whose halves are added
-  // last: 8, 4, 2, 1. Vectors are padded with zeros to a multiple of 16 units.
-  void (*dot_rows)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
-                   int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride);
-  // target[r][j] = sum over k of weights[r][k] * rows[k][j] for r < vectors, j < width: a chain over k for floats; for
-  // pairs a chain over pairs of keys, whose weights are rounded. Rows hold floats or bfloat16; those of weights are
-  // `weight_stride` and of target `target_stride` floats apart.
-  void (*weigh_rows)(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
-                     int64_t weight_stride, int vectors, float* target, int64_t target_stride);
-
   // scores[k][q] = exp(scores[k][q] - shifts[q]), whose sum over k is added to sums[q] in order; then times
   // keep[k][q] (when given). Pairs are rounded and packed in place, two keys a unit; an odd count is padded with zeros.
   void (*exponentials)(float* scores, int64_t count, int lanes, const float* shifts, float* sums, const float* keep);
@@ -57,10 +47,26 @@ struct AttentionProducts {
                            void* rounded);
 };
 
+// A few vectors against rows of memory, whose units are floats, pairs of bfloat16, or 16 bits that are widened.
+struct AttentionRows {
+  // result[r][k] = scale * dot product of rows[k] and vectors[r], of `depth` units, in 16 lanes whose halves are added
+  // last: 8, 4, 2, 1. Vectors are units (floats for those that are widened), padded with zeros to a multiple of 16.
+  void (*dot)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
+              int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride);
+  // target[r][j] = sum over k < count of weights[r][k] * rows[k][j] for r < vectors, j < width: a chain over k for
+  // floats and what is widened; for pairs a chain over pairs of keys, whose weights are rounded, and count is at most
+  // kMostWeighed. Rows of weights are `weight_stride` and of target `target_stride` floats apart.
+  void (*weigh)(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
+                int64_t weight_stride, int vectors, float* target, int64_t target_stride);
+};
+constexpr int64_t kMostWeighed = 512;
+
 struct AttentionTiles {
   const char* name;
   AttentionProducts floats;
   AttentionProducts pairs;  // all null where the processor has no bfloat16 products
+  AttentionRows float_rows, half_rows, bfloat16_rows;
+  AttentionRows bfloat16_pair_rows;  // null with `pairs`
 
   // scores[k][q] += bias[k][q] (when given); those with first + k > limits[q] (when given) become -infinity. Updates
   // maxima as rows_by_panel does.

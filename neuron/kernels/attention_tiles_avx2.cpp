@@ -1,6 +1,8 @@
 // AVX2: sixteen floats in two registers; and which set this processor takes.
 #include <immintrin.h>
 
+#include <cstring>
+
 #include "neuron/base/error.h"
 #include "neuron/base/processor.h"
 #include "neuron/kernels/attention_tiles.h"
@@ -13,7 +15,7 @@ namespace {
 
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = 1;
-constexpr int kDotRows = 4;
+constexpr int kDotSums = 4;  // of registers, two each
 constexpr int kWeighedVectors = 1;
 
 struct Vector {
@@ -151,6 +153,45 @@ NEURON_INLINE void transpose(Vector (&x)[16]) {
   }
 }
 
+// Units in memory.
+struct FloatElements {
+  static constexpr int kBytes = 4;
+  NEURON_INLINE static Vector load(const char* x) {
+    auto* floats = reinterpret_cast<const float*>(x);
+    return {_mm256_loadu_ps(floats), _mm256_loadu_ps(floats + 8)};
+  }
+  NEURON_INLINE static Vector load_first(const char* x, int64_t count) {
+    alignas(32) float first[16] = {};
+    std::memcpy(first, x, static_cast<size_t>(count) * sizeof(float));
+    return {_mm256_load_ps(first), _mm256_load_ps(first + 8)};
+  }
+  NEURON_INLINE static Vector step(Vector x, Vector y, Vector sum) { return multiply_add(x, y, sum); }
+};
+// Of 16 bits: `Widen` makes eight of them floats.
+template <typename Widen>
+struct NarrowElements : FloatElements {
+  static constexpr int kBytes = 2;
+  NEURON_INLINE static Vector load(const char* x) {
+    auto* halves = reinterpret_cast<const __m128i*>(x);
+    return {Widen::widen(_mm_loadu_si128(halves)), Widen::widen(_mm_loadu_si128(halves + 1))};
+  }
+  NEURON_INLINE static Vector load_first(const char* x, int64_t count) {
+    alignas(16) char first[32] = {};
+    std::memcpy(first, x, static_cast<size_t>(count) * 2);
+    return load(first);
+  }
+};
+struct WidenHalf {
+  NEURON_INLINE static __m256 widen(__m128i x) { return _mm256_cvtph_ps(x); }
+};
+struct WidenBFloat16 {
+  NEURON_INLINE static __m256 widen(__m128i x) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
+  }
+};
+using HalfElements = NarrowElements<WidenHalf>;
+using BFloat16Elements = NarrowElements<WidenBFloat16>;
+
 // values[i]: the sum of the lanes of sums[i], halves added in turn: 8, 4, 2, 1.
 template <int kRows>
 NEURON_INLINE void reduce_lanes(Vector* sums, float* values) {
@@ -172,9 +213,13 @@ NEURON_INLINE void reduce_lanes(Vector* sums, float* values) {
 
 const AttentionTiles attention_tiles_avx2 = {
     .name = "avx2",
-    .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>, dot_rows<FloatUnits>,
-               weigh_float_rows, exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
+    .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>,
+               exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
     .pairs = {},
+    .float_rows = {dot_rows<FloatElements>, weigh_rows<FloatElements>},
+    .half_rows = {dot_rows<HalfElements>, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, weigh_rows<BFloat16Elements>},
+    .bfloat16_pair_rows = {},
     .mask = mask_scores,
     .dropout = dropout,
     .to_lanes = to_lanes,

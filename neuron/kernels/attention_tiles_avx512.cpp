@@ -23,9 +23,13 @@ namespace {
 
 const AttentionTiles attention_tiles_avx512 = {
     .name = "avx512",
-    .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>, dot_rows<FloatUnits>,
-               weigh_float_rows, exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
+    .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>,
+               exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
     .pairs = {},
+    .float_rows = {dot_rows<FloatElements>, weigh_rows<FloatElements>},
+    .half_rows = {dot_rows<HalfElements>, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, weigh_rows<BFloat16Elements>},
+    .bfloat16_pair_rows = {},
     .mask = mask_scores,
     .dropout = dropout,
     .to_lanes = to_lanes,

@@ -37,6 +37,10 @@ struct PairUnits {
   }
 };
 
+struct PairElements : FloatElements {
+  NEURON_INLINE static Vector step(Vector x, Vector y, Vector sum) { return PairUnits::step(x, y, sum); }
+};
+
 // Elements of two rows of 32 by turns: 16 units from the first halves, 16 from the second.
 NEURON_INLINE void interleave(__m512i x, __m512i y, __m512i& low, __m512i& high) {
   alignas(64) static constexpr uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -65,10 +69,10 @@ NEURON_TARGET void pair_rows(const char* rows, int64_t row_bytes, int64_t count,
   }
 }
 
-// Two keys a step: their rows are interleaved in registers.
+// Two keys a step: their rows are interleaved in registers. Weights are pairs.
 template <int kCount, int kBlocks>
-NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
-                                        const float* weights, int64_t weight_stride, float* target,
+NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count,
+                                        int64_t width, const float (*weights)[kMostWeighed / 2], float* target,
                                         int64_t target_stride) {
   Vector sums[kCount][2 * kBlocks];
 #pragma GCC unroll 4
@@ -82,8 +86,8 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int
     __m512i row[2 * kBlocks];
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      __builtin_prefetch(rows + kPrefetchRows * row_bytes + 64 * b);
-      __builtin_prefetch(rows + (kPrefetchRows + 1) * row_bytes + 64 * b);
+      __builtin_prefetch(rows + ahead + 64 * b, 0, 2);
+      __builtin_prefetch(rows + ahead + row_bytes + 64 * b, 0, 2);
     }
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
@@ -94,8 +98,7 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kCount; ++r) {
-      const float* weight = weights + r * weight_stride + k;
-      Vector pair = PairUnits::pack(set(weight[0]), paired ? set(weight[1]) : zero());
+      Vector pair = broadcast(&weights[r][k / 2]);
 #pragma GCC unroll 8
       for (int v = 0; v < 2 * kBlocks; ++v) sums[r][v] = PairUnits::step(pair, _mm512_castsi512_ps(row[v]), sums[r][v]);
     }
@@ -115,20 +118,30 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int
 }
 
 template <int kCount>
-NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
-                                      const float* weights, int64_t weight_stride, float* target,
-                                      int64_t target_stride) {
+NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count, int64_t width,
+                                      const float (*weights)[kMostWeighed / 2], float* target, int64_t target_stride) {
   int64_t j = 0;
   for (; kCount == 1 && width - j >= 128; j += 128) {
-    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, count, 128, weights, weight_stride, target + j, target_stride);
+    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, ahead, count, 128, weights, target + j, target_stride);
   }
   for (; width - j >= 64; j += 64) {
-    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, count, 64, weights, weight_stride, target + j,
-                                    target_stride);
+    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, ahead, count, 64, weights, target + j, target_stride);
   }
   for (; j < width; j += 32) {
-    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, count, width - j < 32 ? width - j : 32, weights,
-                                    weight_stride, target + j, target_stride);
+    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, ahead, count, width - j < 32 ? width - j : 32, weights,
+                                    target + j, target_stride);
+  }
+}
+
+// pairs[k / 2] = weights k and k + 1, rounded; a missing last one is zero.
+NEURON_TARGET void pair_weights(const float* weights, int64_t count, float* pairs) {
+  for (int64_t k = 0; k < count; k += 32) {
+    auto at = [&](int64_t first) NEURON_TARGET {
+      int64_t rest = count - first;
+      return rest >= 16 ? load(weights + first) : rest <= 0 ? zero() : load_first(weights + first, rest);
+    };
+    __m512i rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(at(k + 16), at(k)));
+    store(pairs + k / 2, _mm512_castsi512_ps(rounded));
   }
 }
 
@@ -141,8 +154,10 @@ struct WeighPairRows {
   int64_t target_stride;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    weigh_pair_rows_of<kCount>(rows, row_bytes, count, width, weights + r * weight_stride, weight_stride,
-                               target + r * target_stride, target_stride);
+    alignas(64) float pairs[kCount][kMostWeighed / 2];
+    for (int i = 0; i < kCount; ++i) pair_weights(weights + (r + i) * weight_stride, count, pairs[i]);
+    int64_t ahead = r == 0 ? bytes_ahead(row_bytes, width * 2) : 0;
+    weigh_pair_rows_of<kCount>(rows, row_bytes, ahead, count, width, pairs, target + r * target_stride, target_stride);
   }
 };
 
@@ -156,10 +171,14 @@ NEURON_TARGET void weigh_pair_rows(const char* rows, int64_t row_bytes, int64_t 
 
 const AttentionTiles attention_tiles_avx512_bf16 = {
     .name = "avx512_bf16",
-    .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>, dot_rows<FloatUnits>,
-               weigh_float_rows, exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
-    .pairs = {rows_by_panel<PairUnits>, columns_by_panel<PairUnits>, rows_by_rows<PairUnits>, dot_rows<PairUnits>,
-              weigh_pair_rows, exponentials<PairUnits>, softmax_gradient<PairUnits>},
+    .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>,
+               exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
+    .pairs = {rows_by_panel<PairUnits>, columns_by_panel<PairUnits>, rows_by_rows<PairUnits>, exponentials<PairUnits>,
+              softmax_gradient<PairUnits>},
+    .float_rows = {dot_rows<FloatElements>, weigh_rows<FloatElements>},
+    .half_rows = {dot_rows<HalfElements>, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, weigh_rows<BFloat16Elements>},
+    .bfloat16_pair_rows = {dot_rows<PairElements>, weigh_pair_rows},
     .mask = mask_scores,
     .dropout = dropout,
     .to_lanes = to_lanes,

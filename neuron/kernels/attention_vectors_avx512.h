@@ -6,7 +6,7 @@ using Integers = __m512i;
 
 constexpr int kTileRows = 8;
 constexpr int kTileVectors = 3;
-constexpr int kDotRows = 16;
+constexpr int kDotSums = 16;  // registers of sums
 constexpr int kWeighedVectors = 4;
 
 NEURON_INLINE Vector zero() { return _mm512_setzero_ps(); }
@@ -87,29 +87,70 @@ NEURON_INLINE void transpose(Vector (&x)[16]) {
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
+// Units in memory.
+struct FloatElements {
+  static constexpr int kBytes = 4;
+  NEURON_INLINE static Vector load(const char* x) { return _mm512_loadu_ps(x); }
+  NEURON_INLINE static Vector load_first(const char* x, int64_t count) {
+    return _mm512_maskz_loadu_ps(first_lanes(count), x);
+  }
+  NEURON_INLINE static Vector step(Vector x, Vector y, Vector sum) { return multiply_add(x, y, sum); }
+};
+struct HalfElements : FloatElements {
+  static constexpr int kBytes = 2;
+  NEURON_INLINE static Vector load(const char* x) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
+  }
+  NEURON_INLINE static Vector load_first(const char* x, int64_t count) {
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), x));
+  }
+};
+struct BFloat16Elements : FloatElements {
+  static constexpr int kBytes = 2;
+  NEURON_INLINE static Vector widen(__m256i x) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+  }
+  NEURON_INLINE static Vector load(const char* x) {
+    return widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
+  }
+  NEURON_INLINE static Vector load_first(const char* x, int64_t count) {
+    return widen(_mm256_maskz_loadu_epi16(first_lanes(count), x));
+  }
+};
+
 // values[i]: the sum of the lanes of sums[i], halves added in turn: 8, 4, 2, 1.
 template <int kRows>
 NEURON_INLINE void reduce_lanes(Vector* sums, float* values) {
-  if constexpr (kRows == 16) {
+  if constexpr (kRows > 1 && kRows < 16) {
+    Vector padded[16];
+    float all[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) padded[i] = i < kRows ? sums[i] : zero();
+    reduce_lanes<16>(padded, all);
+    for (int i = 0; i < kRows; ++i) values[i] = all[i];
+  } else if constexpr (kRows == 16) {
+    // Two registers become one that holds sums of both. What can be blended is not shuffled: there are twice as many
+    // units for it.
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
       Vector x = sums[2 * i], y = sums[2 * i + 1];
-      sums[i] = add(_mm512_shuffle_f32x4(x, y, 0x44), _mm512_shuffle_f32x4(x, y, 0xee));
+      sums[i] = add(_mm512_mask_blend_ps(0xff00, x, y), _mm512_shuffle_f32x4(x, y, 0x4e));
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      Vector x = sums[2 * i], y = sums[2 * i + 1];
-      sums[i] = add(_mm512_shuffle_f32x4(x, y, 0x88), _mm512_shuffle_f32x4(x, y, 0xdd));
+      Vector x = sums[2 * i], y = sums[2 * i + 1], rest = _mm512_mask_blend_ps(0x0f0f, x, y);
+      sums[i] = add(_mm512_mask_blend_ps(0xf0f0, x, y), _mm512_shuffle_f32x4(rest, rest, 0xb1));
     }
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
       Vector x = sums[2 * i], y = sums[2 * i + 1];
-      sums[i] = add(_mm512_shuffle_ps(x, y, 0x44), _mm512_shuffle_ps(x, y, 0xee));
+      sums[i] = add(_mm512_mask_blend_ps(0xcccc, x, y), _mm512_shuffle_ps(x, y, 0x4e));
     }
-    Vector x = sums[0], y = sums[1];
-    Vector mixed = add(_mm512_shuffle_ps(x, y, 0x88), _mm512_shuffle_ps(x, y, 0xdd));
-    // Lane 4 q + m holds the sum of row 4 m + q.
-    __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    Vector x = sums[0], y = sums[1], rest = _mm512_mask_blend_ps(0x5555, x, y);
+    Vector mixed = add(_mm512_mask_blend_ps(0xaaaa, x, y), _mm512_permute_ps(rest, 0xb1));
+    // Bits 0 and 1 of a row's number, in reverse, say in which quarter of the register its sum is, bits 2 and 3 where
+    // in the quarter.
+    __m512i order = _mm512_setr_epi32(0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15);
     _mm512_storeu_ps(values, _mm512_permutexvar_ps(order, mixed));
   } else {
     for (int i = 0; i < kRows; ++i) {

@@ -271,10 +271,9 @@ TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
     std::vector<float> target(kCount * kWidth, 1.0f), dots(kCount), weighed(5 * kDepth);
     tiles->floats.rows_by_rows(bytes(left), kLanes * 4, kCount, kLanes, right.data(), kWidth, target.data());
     results.push_back(target);
-    tiles->floats.dot_rows(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount);
+    tiles->float_rows.dot(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount);
     results.push_back(dots);
-    tiles->floats.weigh_rows(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(),
-                             kDepth);
+    tiles->float_rows.weigh(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(), kDepth);
     results.push_back(weighed);
     results.push_back({tiles->row_dot(rows.data(), left.data(), 61), tiles->row_maximum(rows.data(), 61)});
     std::vector<float> line = rows;
@@ -284,6 +283,56 @@ TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
     ASSERT_EQ(first.size(), results.size());
     for (size_t i = 0; i < first.size(); ++i) {
       EXPECT_EQ(std::memcmp(first[i].data(), results[i].data(), first[i].size() * 4), 0) << tiles->name << " " << i;
+    }
+  }
+}
+
+// A row of narrow elements is what its widened copy is, and a vector what it is by itself, whatever meets the rows with
+// it.
+TEST(AttentionTiles, FewVectorsMeetRowsOfEveryKind) {
+  constexpr int64_t kCount = 37;
+  for (const AttentionTiles* tiles : sets()) {
+    for (int64_t depth : {29, 64, 128}) {
+      const int64_t padded = (depth + 15) / 16 * 16, rows = kCount * depth;
+      std::vector<float> source = numbers(rows, 1), vectors = numbers(8 * padded, 2), weights = numbers(8 * kCount, 3);
+      for (int v = 0; v < 8; ++v) std::fill_n(vectors.begin() + v * padded + depth, padded - depth, 0.0f);
+      struct Kind {
+        const AttentionRows& products;
+        std::vector<uint16_t> elements;
+        std::vector<float> widened;
+      };
+      std::vector<Kind> kinds{{tiles->half_rows, {}, {}}, {tiles->bfloat16_rows, {}, {}}};
+      for (float x : source) {
+        kinds[0].elements.push_back(float_to_float16(x));
+        kinds[0].widened.push_back(float16_to_float(kinds[0].elements.back()));
+        kinds[1].elements.push_back(float_to_bfloat16(x));
+        kinds[1].widened.push_back(bfloat16_to_float(kinds[1].elements.back()));
+      }
+      auto dot = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
+        std::vector<float> result(count * kCount);
+        products.dot(static_cast<const char*>(data), depth * size, kCount, depth, vectors.data() + first * padded,
+                     padded, count, 0.7f, result.data(), kCount);
+        return result;
+      };
+      auto weigh = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
+        std::vector<float> result(count * depth);
+        products.weigh(static_cast<const char*>(data), depth * size, kCount, depth, weights.data() + first * kCount,
+                       kCount, count, result.data(), depth);
+        return result;
+      };
+      for (const Kind& kind : kinds) {
+        for (int count = 1; count <= 8; ++count) {
+          std::vector<float> dots, sums;
+          for (int v = 0; v < count; ++v) {
+            for (float x : dot(tiles->float_rows, kind.widened.data(), 4, v, 1)) dots.push_back(x);
+            for (float x : weigh(tiles->float_rows, kind.widened.data(), 4, v, 1)) sums.push_back(x);
+          }
+          EXPECT_EQ(dot(tiles->float_rows, kind.widened.data(), 4, 0, count), dots) << tiles->name << " " << count;
+          EXPECT_EQ(dot(kind.products, kind.elements.data(), 2, 0, count), dots) << tiles->name << " " << count;
+          EXPECT_EQ(weigh(tiles->float_rows, kind.widened.data(), 4, 0, count), sums) << tiles->name << " " << count;
+          EXPECT_EQ(weigh(kind.products, kind.elements.data(), 2, 0, count), sums) << tiles->name << " " << count;
+        }
+      }
     }
   }
 }
