@@ -46,21 +46,16 @@ bool exact_float(Opcode opcode, T x, T& out) {
   }
 }
 
-// Everything else goes through double and is rounded once.
-bool transcendental(Opcode opcode, double x, double& out) {
+// Everything else goes through double and is rounded once. What reads alike for real and complex numbers:
+template <typename X>
+bool analytic(Opcode opcode, X x, X& out) {
   switch (opcode) {
-    case Opcode::Cbrt:
-      return out = std::cbrt(x), true;
     case Opcode::Cosine:
       return out = std::cos(x), true;
     case Opcode::Exponential:
       return out = std::exp(x), true;
-    case Opcode::ExponentialMinusOne:
-      return out = std::expm1(x), true;
     case Opcode::Log:
       return out = std::log(x), true;
-    case Opcode::LogPlusOne:
-      return out = std::log1p(x), true;
     case Opcode::Logistic:
       return out = 1.0 / (1.0 + std::exp(-x)), true;
     case Opcode::Sine:
@@ -74,32 +69,31 @@ bool transcendental(Opcode opcode, double x, double& out) {
   }
 }
 
+bool transcendental(Opcode opcode, double x, double& out) {
+  switch (opcode) {
+    case Opcode::Cbrt:
+      return out = std::cbrt(x), true;
+    case Opcode::ExponentialMinusOne:
+      return out = std::expm1(x), true;
+    case Opcode::LogPlusOne:
+      return out = std::log1p(x), true;
+    default:
+      return analytic(opcode, x, out);
+  }
+}
+
 bool transcendental(Opcode opcode, std::complex<double> x, std::complex<double>& out) {
   switch (opcode) {
     case Opcode::Cbrt:
       return out = std::pow(x, 1.0 / 3.0), true;
-    case Opcode::Cosine:
-      return out = std::cos(x), true;
-    case Opcode::Exponential:
-      return out = std::exp(x), true;
     case Opcode::ExponentialMinusOne: {
       // exp(a + ib) - 1 without cancellation in the real part: expm1(a) cos(b) - 2 sin(b/2)^2.
       double half = std::sin(x.imag() / 2);
       out = {std::expm1(x.real()) * std::cos(x.imag()) - 2 * half * half, std::exp(x.real()) * std::sin(x.imag())};
       return true;
     }
-    case Opcode::Log:
-      return out = std::log(x), true;
     case Opcode::LogPlusOne:
       return out = std::log(1.0 + x), true;
-    case Opcode::Logistic:
-      return out = 1.0 / (1.0 + std::exp(-x)), true;
-    case Opcode::Sine:
-      return out = std::sin(x), true;
-    case Opcode::Tan:
-      return out = std::tan(x), true;
-    case Opcode::Tanh:
-      return out = std::tanh(x), true;
     case Opcode::Sqrt:
       return out = std::sqrt(x), true;
     case Opcode::Rsqrt:
@@ -109,7 +103,7 @@ bool transcendental(Opcode opcode, std::complex<double> x, std::complex<double>&
     case Opcode::Sign:
       return out = x == 0.0 ? x : x / std::abs(x), true;
     default:
-      return false;
+      return analytic(opcode, x, out);
   }
 }
 
