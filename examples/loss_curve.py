@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont
-
 WIDTH, HEIGHT = 960, 540
 LEFT, TOP, RIGHT, BOTTOM = 70, 50, 25, 50
 COLOURS = ["#1f6fb4", "#d1622b", "#3a923a", "#8a5cb0"]
@@ -22,6 +20,8 @@ def ticks(low: float, high: float, count: int) -> list[float]:
 
 def draw(path: Path, title: str, curves: dict[str, list[float]]) -> None:
     """One line per curve: x is the step (from 1), y the loss."""
+    from PIL import Image, ImageDraw, ImageFont
+
     steps = max(len(values) for values in curves.values())
     finite = [value for values in curves.values() for value in values if math.isfinite(value)]
     low, high = min(finite, default=0.0), max(finite, default=1.0)

@@ -11,6 +11,7 @@ Initial weights, batches and samples are drawn on the CPU from --seed: every dev
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import sys
@@ -264,11 +265,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, help="where to save model, optimizer and generator")
     parser.add_argument("--save-every", type=int, default=100, help="steps between checkpoints")
     parser.add_argument("--resume", type=Path, help="checkpoint to go on from")
-    parser.add_argument("--plot", type=Path, help="PNG of the loss curve")
+    parser.add_argument("--plot", type=Path, help="PNG of the loss curve (needs pillow)")
     parser.add_argument("--json", type=Path, help="results and the device's own figures")
     parser.add_argument("--sample", type=int, default=200, help="bytes of text to write at the end")
     parser.add_argument("--prompt", default="\nKING. ")
     options = parser.parse_args(arguments)
+    if options.plot and importlib.util.find_spec("PIL") is None:
+        parser.error("--plot draws with the package pillow, which is not installed: pip install pillow")
     defaults = (
         {"steps": 400, "batch": 16, "learning_rate": 1.5e-3}
         if options.small

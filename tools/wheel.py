@@ -212,6 +212,9 @@ def new_environment(folder: Path) -> tuple[Path, Path]:
             check=True,
         ).stdout.strip()
     )
+    # Python 3.11 and older bring a setuptools that is older than the one torch asks for.
+    bundled = [str(python), "-m", "pip", "--disable-pip-version-check", "uninstall", "-q", "-y", "setuptools"]
+    subprocess.run(bundled, check=True, capture_output=True)
     for name in ("torch", "numpy"):
         for distribution in closure(name):
             lend(distribution, site)
