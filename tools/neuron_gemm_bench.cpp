@@ -1,7 +1,7 @@
 // Rates of the GEMM implementations against the core's peak: a loop of independent fused multiply-adds in registers, in
 // the same run. Interleaved, best of several rounds, CPU time of the thread. With --threads, what the implementation
-// that would run gains by them, in wall time: short measurements in turns with one thread, the best of many, so that
-// other work on the machine counts little.
+// that would run gains by them in wall time: single products in turns with one thread, the best of many, so that other
+// work on the machine counts little where a product is shorter than a time slice.
 //   neuron-gemm-bench [--blas libtorch_cpu.so] [--dtype f32|bf16|f16] [--layout nn|nt|tn] [--threads n] [m n k [batch]]
 #include <dlfcn.h>
 #include <immintrin.h>
@@ -132,20 +132,18 @@ void measure_threads(const Shape& shape, DType dtype, const std::string& layout,
   Operands operands(shape, dtype, layout);
   GemmProblem& problem = operands.problem;
   constexpr double kNever = std::numeric_limits<double>::max();
-  double wall[2] = {kNever, kNever}, processor[2] = {kNever, kNever};
+  double best[2] = {kNever, kNever};
   const double start = seconds_of(CLOCK_MONOTONIC);
-  for (int round = 0; round < 20 || (round < 400 && seconds_of(CLOCK_MONOTONIC) - start < 4); ++round) {
+  for (int round = 0; round < 20 || (round < 2000 && seconds_of(CLOCK_MONOTONIC) - start < 4); ++round) {
     for (int several = 0; several < 2; ++several) {
       problem.threads = several != 0 ? threads : 1;
-      const double begin = seconds_of(CLOCK_MONOTONIC), used = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+      const double begin = seconds_of(CLOCK_MONOTONIC);
       run_gemm(problem);
-      wall[several] = std::min(wall[several], seconds_of(CLOCK_MONOTONIC) - begin);
-      processor[several] = std::min(processor[several], seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used);
+      best[several] = std::min(best[several], seconds_of(CLOCK_MONOTONIC) - begin);
     }
   }
-  std::printf("%-22s  1 thread %8.1f us  %d threads %8.1f us  %.2f times as fast; processor time of all %.2f times\n",
-              name_of(shape).c_str(), wall[0] * 1e6, threads, wall[1] * 1e6, wall[0] / wall[1],
-              processor[1] / processor[0]);
+  std::printf("%-22s  1 thread %8.1f us  %d threads %8.1f us  %.2f times as fast\n", name_of(shape).c_str(),
+              best[0] * 1e6, threads, best[1] * 1e6, best[0] / best[1]);
 }
 
 void measure(const Shape& shape, DType dtype, const std::string& layout, double peak) {

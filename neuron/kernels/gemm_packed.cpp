@@ -248,7 +248,8 @@ void run_with(const GemmProblem& problem, const GemmMicrokernel& kernel) {
   int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(work / 262144), 1, std::max(1, p.threads));
   int64_t parts = wanted <= p.batch ? 1 : (wanted + p.batch - 1) / p.batch;
   bool along_rows = p.m >= p.n;
-  int64_t extent = along_rows ? p.m : p.n, unit = along_rows ? kernel.rows : kernel.columns;
+  // Parts of rows are of equal length: tiles adapt their heights.
+  int64_t extent = along_rows ? p.m : p.n, unit = along_rows ? 1 : kernel.columns;
   int64_t length = round_up((extent + parts - 1) / parts, unit);
   parts = (extent + length - 1) / length;
   parallel_for(static_cast<int>(wanted), p.batch * parts, 1, [&](int64_t begin, int64_t end) {
