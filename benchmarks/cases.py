@@ -15,6 +15,7 @@ from attention_cases import attention_cases
 from chat_cases import chat_cases
 from gemm_cases import gemm_cases
 from harness import Case, Step
+from optimizer_cases import optimizer_cases
 from row_cases import row_cases
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
@@ -95,22 +96,6 @@ def attention(device: str) -> Step:
     return step
 
 
-def small_optimizer(**options: bool) -> Callable[[str], Step]:
-    def setup(device: str) -> Step:
-        parameters = [numbers(device, 64, seed=seed).requires_grad_() for seed in range(100)]
-        for seed, parameter in enumerate(parameters):
-            parameter.grad = numbers(device, 64, seed=1000 + seed)
-        optimizer = torch.optim.AdamW(parameters, lr=1e-3, **options)
-
-        def step() -> Tensor:
-            optimizer.step()
-            return parameters[0].detach().clone()
-
-        return step
-
-    return setup
-
-
 def training(*arguments: str) -> Callable[[str], Step]:
     def setup(device: str) -> Step:
         options = train_gpt.parse(["--device", device, *arguments])
@@ -161,11 +146,6 @@ def all_cases() -> list[Case]:
         "gemv 1x1024x1024": on(F.linear, (1, 1024), (1024, 1024)),
         "attention step, 8x6x256x64": attention,
     }
-    optimizers = {
-        "AdamW of 100 small tensors, default": small_optimizer(),
-        "AdamW of 100 small tensors, foreach": small_optimizer(foreach=True),
-        "AdamW of 100 small tensors, fused": small_optimizer(fused=True),
-    }
     trainings = {
         "GPT step, 4 layers, width 128": training("--small"),
         "GPT step, 6 layers, width 384": training(),
@@ -175,7 +155,7 @@ def all_cases() -> list[Case]:
         *(Case(name, setup, count=3, group="bandwidth") for name, setup in bandwidth.items()),
         *row_cases(),
         *(Case(name, setup, count=3, group="products") for name, setup in products.items()),
-        *(Case(name, setup, count=10, group="optimizer") for name, setup in optimizers.items()),
+        *optimizer_cases(),
         *gemm_cases(),
         *(Case(name, setup, group="training", tolerance=math.inf, warm_up=8) for name, setup in trainings.items()),
         *attention_cases(),

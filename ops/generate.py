@@ -1,6 +1,7 @@
 """Makes code and documentation from aten_ops.yaml.
 
 generate.py --table FILE     the rows of the pointwise driver, as C++ initialisers
+generate.py --lists FILE     the rows of the list driver, as C++ initialisers
 generate.py --coverage FILE  docs/coverage.md
 Reads the one-line rows itself, so that building needs no YAML package.
 """
@@ -12,8 +13,8 @@ import re
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("aten_ops.yaml")
-KINDS = ("elementwise", "row", "kernel", "view", "factory", "copy", "composite", "custom")
-KEYS = {"op", "kind", "lowering", "promote", "common", "accepts"}
+KINDS = ("elementwise", "list", "row", "kernel", "view", "factory", "copy", "composite", "custom")
+KEYS = {"op", "kind", "lowering", "promote", "common", "accepts", "each"}
 CLASSES = {"bool": 1, "int": 2, "float": 4, "complex": 8}
 ROW = re.compile(r"^- \{(.*)\}$")
 
@@ -35,6 +36,8 @@ def read_rows(path: Path = TABLE) -> list[dict[str, str]]:
             raise ValueError(f"{path.name}:{number}: kind '{row.get('kind')}' is not one of {', '.join(KINDS)}")
         if row["op"] in seen:
             raise ValueError(f"{path.name}:{number}: a second row for {row['op']}")
+        if row["kind"] == "list" and row.get("each") not in {r["op"] for r in rows if r["kind"] == "elementwise"}:
+            raise ValueError(f"{path.name}:{number}: 'each' names no elementwise row above: {row.get('each')}")
         seen.add(row["op"])
         rows.append(row)
     return rows
@@ -49,6 +52,12 @@ def pointwise_table(rows: list[dict[str, str]]) -> str:
         common = sum(1 << int(position) for position in row.get("common", "").split())
         promote = "true" if row.get("promote") == "float" else "false"
         lines.append(f'{{"{row["op"]}", "{row["lowering"]}", {promote}, {accepts}, {common}}},')
+    return "\n".join(lines) + "\n"
+
+
+def list_table(rows: list[dict[str, str]]) -> str:
+    lines = ["// Generated from ops/aten_ops.yaml by ops/generate.py."]
+    lines += [f'{{"{row["op"]}", "{row["each"]}"}},' for row in rows if row["kind"] == "list"]
     return "\n".join(lines) + "\n"
 
 
@@ -77,11 +86,14 @@ def write_if_changed(path: Path, text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", type=Path)
+    parser.add_argument("--lists", type=Path)
     parser.add_argument("--coverage", type=Path)
     arguments = parser.parse_args()
     rows = read_rows()
     if arguments.table:
         write_if_changed(arguments.table, pointwise_table(rows))
+    if arguments.lists:
+        write_if_changed(arguments.lists, list_table(rows))
     if arguments.coverage:
         write_if_changed(arguments.coverage, coverage(rows))
 

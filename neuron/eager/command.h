@@ -87,6 +87,13 @@ struct Command {
   uint8_t scalar_count;
   bool reads_outputs;
   int32_t threads;
+  // A list command: one operator on `items` groups of operands that follow each other in `operands`. Counts and
+  // attributes are the same for all; `rank` and `sizes` are the first one's, the others' are those of their operands.
+  uint32_t items = 1;
+  // Of an item that stands as a command of its own (expansion.h): the command before it on the same item of a list, of
+  // as many elements; kNoChain when there is none, kNotInList for other commands.
+  static constexpr int32_t kNoChain = -1, kNotInList = -2;
+  int32_t chain = kNotInList;
   uint64_t reduced;
   uint64_t sequence;
   const lowering::Operator* op;
@@ -99,8 +106,21 @@ struct Command {
   int32_t callback;      // index into Window::callbacks; without operands it is a barrier
   const char* label;     // a callback's name, or null
 
+  // Of the first item.
   std::span<Operand> outputs() const { return {operands, output_count}; }
   std::span<Operand> inputs() const { return {operands + output_count, input_count}; }
+  uint32_t operand_count() const { return uint32_t{output_count} + input_count; }
+  std::span<Operand> all_operands() const { return {operands, size_t{items} * operand_count()}; }
+  // One item as a command of its own.
+  Command item(uint32_t index) const {
+    if (items == 1) return *this;
+    Command one = *this;
+    one.items = 1;
+    one.operands += size_t{index} * operand_count();
+    one.sizes = one.operands->sizes;
+    one.rank = one.operands->rank;
+    return one;
+  }
   std::string_view name() const { return op ? op->name : kernel ? kernel->name : label ? label : "callback"; }
 };
 
@@ -117,13 +137,16 @@ struct Window {
   std::vector<std::function<void()>> callbacks;
   std::vector<std::shared_ptr<void>> owners;  // foreign memory, held until the window has run
   Arena arena;
+  size_t further_items = 0;  // of list commands, beyond the first of each
 
+  size_t length() const { return commands.size() + further_items; }
   bool empty() const { return commands.empty() && deaths.empty(); }
   void reset() {
     commands.clear();
     deaths.clear();
     callbacks.clear();
     owners.clear();
+    further_items = 0;
     arena.reset();
   }
 };

@@ -56,16 +56,17 @@ void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string
   std::unordered_set<const runtime::Block*> seen;
   std::unordered_set<runtime::Block*> stored;
   for (auto& window : windows) {
-    command_count += window->commands.size();
+    command_count += window->length();
     for (Command& command : window->commands) {
-      for (int i = 0; i < command.output_count + command.input_count; ++i) {
-        Operand& operand = command.operands[i];
+      const std::span<Operand> operands = command.all_operands();
+      for (size_t i = 0; i < operands.size(); ++i) {
+        Operand& operand = operands[i];
         if (operand.kind != codegen::OperandKind::Tensor) {
           if (!uses.empty() || !foreign_seeds.empty()) consider(&operand.scalar);
           continue;
         }
         if (operand.block == nullptr || operand.low == operand.high) continue;
-        if (i < command.output_count) stored.insert(operand.block);
+        if (i % command.operand_count() < command.output_count) stored.insert(operand.block);
         if (operand.block->stream != pool->stream().id() && seen.insert(operand.block).second)
           externals.push_back({operand.block, operand.generation, &command});
       }
@@ -126,13 +127,18 @@ std::string GraphBody::dot() const {
         shape = fmt::format("\\n{}[{}]", dtype_name(output.dtype), shape);
       }
       text += fmt::format("    {} [label=\"{}{}\"];\n", node, command.name(), shape);
-      for (const Operand& input : command.inputs()) {
+      const std::span<const Operand> operands = command.all_operands();
+      auto is_output = [&](const Operand& operand) {
+        return static_cast<size_t>(&operand - operands.data()) % command.operand_count() < command.output_count;
+      };
+      for (const Operand& input : operands) {
+        if (is_output(input)) continue;
         auto writer = writers.find(input.block);
         if (input.block != nullptr && writer != writers.end())
           edges += fmt::format("  {} -> {};\n", writer->second, node);
       }
-      for (const Operand& output : command.outputs()) {
-        if (output.block != nullptr) writers[output.block] = node;
+      for (const Operand& output : operands) {
+        if (is_output(output) && output.block != nullptr) writers[output.block] = node;
       }
     }
     text += "  }\n" + edges;

@@ -94,7 +94,10 @@ Planner::Dependence Planner::dependences(Plan& plan, int32_t index) {
     result.region = std::max(result.region, entries_[entry].floor);
     for (int32_t other : entries_[entry].overlapping) result.region = std::max(result.region, entries_[other].floor);
     for_each_overlap(entry, operand, [&](Access& access) {
-      if (access.is_write || writes) result.region = std::max(result.region, access.region);
+      if ((access.is_write || writes) && access.region >= result.region) {
+        result.region = access.region;
+        result.bound = true;
+      }
       if (!access.is_write && reads && layout != 0 && access.layout == layout && !access.forwarded) {
         result.share = std::max(result.share, access.region);
       }
@@ -277,15 +280,27 @@ bool Planner::try_join(Plan& plan, int32_t index, int32_t region_index) {
   return true;
 }
 
+// Items of a list stay with what was done to the same tensor before: a kernel then goes through each tensor once.
+// Single elements (step counters) are not worth a kernel each.
+bool Planner::join_any(Plan& plan, int32_t index, const Dependence& dependence) {
+  const PlannedCommand& planned = plan.commands[index];
+  const Command& command = *planned.command;
+  refusal_ = NotFused::NothingBefore;
+  if (command.chain >= 0) {
+    const int32_t region = plan.commands[command.chain].region;
+    if (region >= dependence.region && try_join(plan, index, region)) return true;
+  }
+  const bool alone = command.chain != Command::kNotInList && planned.canonical.numel > 1;
+  if ((dependence.bound || !alone) && try_join(plan, index, dependence.region)) return true;
+  return dependence.share > dependence.region && try_join(plan, index, dependence.share);
+}
+
 void Planner::place(Plan& plan, int32_t index, bool fusion) {
   PlannedCommand& planned = plan.commands[index];
   const Command& command = *planned.command;
   bool region_command = command.kind == CommandKind::Region;
   Dependence dependence = dependences(plan, index);
-  if (region_command && fusion) {
-    if (try_join(plan, index, dependence.region)) return;
-    if (dependence.share > dependence.region && try_join(plan, index, dependence.share)) return;
-  }
+  if (region_command && fusion && join_any(plan, index, dependence)) return;
   planned.region = static_cast<int32_t>(plan.regions.size());
   Region& region = plan.regions.emplace_back();
   region.commands.push_back(index);

@@ -77,6 +77,7 @@ class Planner {
   struct Dependence {
     int32_t region = 0;  // smallest region the command may be in
     int32_t share = -1;  // newest region that reads one of its inputs from memory in the same layout
+    bool bound = false;  // by a command of that region, not by a barrier before it
   };
 
   int32_t entry_of(const Operand& operand);
@@ -85,6 +86,7 @@ class Planner {
   void for_each_overlap(int32_t entry, const Operand& operand, F&& body);
   Dependence dependences(Plan& plan, int32_t index);
   bool try_join(Plan& plan, int32_t index, int32_t region);
+  bool join_any(Plan& plan, int32_t index, const Dependence& dependence);
   bool can_join(const Plan& plan, int32_t index, int32_t region);
   void record_accesses(Plan& plan, int32_t index, bool fused_command);
   void apply_death(Plan& plan, const Death& death);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuron/codegen/region.h"
+#include "neuron/eager/expansion.h"
 #include "neuron/eager/profile.h"
 #include "neuron/eager/region_emitter.h"
 #include "neuron/eager/reuse_hazards.h"
@@ -24,8 +25,9 @@ struct PreparedRegion {
   int32_t threads = 1;
   int32_t inputs = 0;
   std::vector<int64_t> sizes, strides;
-  std::vector<RegionEmitter::Reference> references;  // `command`: index into the window
-  std::vector<int32_t> members;                      // indices into the window, of a fused region
+  // `command`: index into the window; `operand`: among those of all its items.
+  std::vector<RegionEmitter::Reference> references;
+  std::vector<Expansion::Place> members;
 };
 
 struct PreparedWindow {

@@ -150,7 +150,7 @@ void KernelWork::run(const void* kernel, bool library, const std::function<void(
 
 void profile_window(const Window& window) {
   std::map<std::pair<const runtime::Block*, uint64_t>, Memory> memory;
-  for (const Command& command : window.commands) {
+  auto touch = [&](const Command& command) {
     for (const Operand& input : command.inputs()) {
       if (touched_bytes(input) == 0) continue;
       Memory& of = memory[{input.block, input.generation}];
@@ -165,6 +165,9 @@ void profile_window(const Window& window) {
       const uint64_t fresh = of.written.add(output.low, output.high);
       of.written_bytes += std::min(fresh, touched_bytes(output));
     }
+  };
+  for (const Command& command : window.commands) {
+    for (uint32_t item = 0; item < command.items; ++item) touch(command.item(item));
   }
   for (const Death& death : window.deaths) {
     auto it = memory.find({death.block, death.generation});

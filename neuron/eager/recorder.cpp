@@ -7,6 +7,7 @@
 
 #include "neuron/base/error.h"
 #include "neuron/eager/kernel_store.h"
+#include "neuron/eager/recording.h"
 #include "neuron/eager/settings.h"
 #include "neuron/eager/stream.h"
 #include "neuron/runtime/process.h"
@@ -83,7 +84,14 @@ void require_reduced_ranks(std::span<const TensorArgument> outputs, size_t rank,
   }
 }
 
-// Asked before the stream is locked: the provider may wait for the interpreter, whose holder may be recording.
+}  // namespace
+
+bool may_record() {
+  if (runtime::in_forked_child()) [[unlikely]]
+    runtime::enter_runtime();
+  return !settings().shut_down.load(std::memory_order_relaxed);
+}
+
 const char* caller_location() {
   LocationProvider provider = settings().location_provider.load(std::memory_order_relaxed);
   return provider == nullptr ? nullptr : provider();
@@ -101,12 +109,13 @@ Command& append_command(Stream& stream, CommandKind kind, const char* location) 
   return command;
 }
 
-// After the stream was unlocked: immediate modes wait for what they recorded (0: nothing to wait for).
-void finish(Stream& stream, uint64_t wait_for) {
+void finish_recording(Stream& stream, uint64_t wait_for) {
   if (wait_for == 0) return;
   stream.queue().wait(wait_for);
   stream.raise_pending();
 }
+
+namespace {
 
 void fill_range(Window& window, const MemoryRange& range, Operand& operand) {
   operand = Operand{};
@@ -123,12 +132,6 @@ void fill_range(Window& window, const MemoryRange& range, Operand& operand) {
 }
 
 }  // namespace
-
-bool may_record() {
-  if (runtime::in_forked_child()) [[unlikely]]
-    runtime::enter_runtime();
-  return !settings().shut_down.load(std::memory_order_relaxed);
-}
 
 void record_region(Stream& stream, const lowering::Operator& op, DType common, std::span<const int64_t> sizes,
                    uint64_t reduced, std::span<const TensorArgument> outputs, std::span<const RegionInput> inputs,
@@ -186,7 +189,7 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
     counters().region_commands.fetch_add(1, std::memory_order_relaxed);
     wait_for = stream.recorded();
   }
-  finish(stream, wait_for);
+  finish_recording(stream, wait_for);
 }
 
 void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<const TensorArgument> outputs,
@@ -226,7 +229,7 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
     counters().kernel_commands.fetch_add(1, std::memory_order_relaxed);
     wait_for = stream.recorded();
   }
-  finish(stream, wait_for);
+  finish_recording(stream, wait_for);
 }
 
 void record_callback(Stream& stream, std::function<void()> body, std::span<const MemoryRange> ranges, const char* label,
@@ -261,7 +264,7 @@ void record_callback(Stream& stream, std::function<void()> body, std::span<const
     }
     wait_for = stream.recorded();
   }
-  finish(stream, wait_for);
+  finish_recording(stream, wait_for);
 }
 
 void record_death(runtime::Block* block) {

@@ -16,6 +16,10 @@ namespace {
 // Inputs of a command that runs alone come from memory.
 constexpr Source kNoSources[64] = {};
 
+Command command_at(const Window& window, Expansion::Place place) {
+  return window.commands[place.command].item(static_cast<uint32_t>(place.item));
+}
+
 }  // namespace
 
 template <typename F>
@@ -57,11 +61,15 @@ void RegionRunner::run(Window& window) noexcept {
       }
     }
     if (prepared == nullptr) {
-      planner_.plan(window, fusing, plan_);
+      planner_.plan(expansion_.expand(window), fusing, plan_);
       if (profiling()) profile_window(window);
     }
   } catch (...) {
-    return fail_all(window.commands, [](const Command& command) -> const Command& { return command; });
+    preparing_.reset();
+    for (const Command& command : window.commands) {
+      for (uint32_t item = 0; item < command.items; ++item) stream_.fail(command.item(item));
+    }
+    return;
   }
   if (prepared != nullptr) return replay(*prepared, window);
   counters().regions += plan_.regions.size();
@@ -99,7 +107,7 @@ std::unique_ptr<PreparedWindow> RegionRunner::prepare(Window& window, bool fusin
   window_ = &window;
   preparing_ = std::make_unique<PreparedWindow>();
   preparing_->fusing = fusing;
-  planner_.plan(window, fusing, plan_);
+  planner_.plan(expansion_.expand(window), fusing, plan_);
   for (const Region& region : plan_.regions) prepare_region(plan_, region);
   count_not_fused();
   return std::move(preparing_);
@@ -107,10 +115,7 @@ std::unique_ptr<PreparedWindow> RegionRunner::prepare(Window& window, bool fusin
 
 void RegionRunner::prepare_region(const Plan& plan, const Region& region) {
   const PlannedCommand& first = plan.commands[region.commands[0]];
-  if (first.command->kind != CommandKind::Region) {
-    preparing_->regions.emplace_back().command = region.commands[0];
-    return;
-  }
+  if (first.command->kind != CommandKind::Region) return prepare_whole(region.commands[0]);
   bool any_stored = false;
   for (int32_t index : region.commands) {
     for (bool stored : plan.commands[index].stored) any_stored = any_stored || stored;
@@ -155,7 +160,11 @@ void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) 
       continue;
     }
     if (region.commands == 1) {
-      guarded(command, [&] { replay_region(region, window); });
+      if (command.items == 1) {
+        guarded(command, [&] { replay_region(region, window); });
+      } else {
+        guarded(command_at(window, region.members[0]), [&] { replay_region(region, window); });
+      }
       ++run;
       continue;
     }
@@ -167,10 +176,10 @@ void RegionRunner::replay(const PreparedWindow& prepared, const Window& window) 
       replay_region(region, window);
       // What an earlier failure left without a value has one again.
       if (stream_.any_poison()) [[unlikely]] {
-        for (int32_t member : region.members) stream_.succeed(window.commands[member]);
+        for (Expansion::Place member : region.members) stream_.succeed(command_at(window, member));
       }
     } catch (...) {
-      fail_all(region.members, [&](int32_t member) -> const Command& { return window.commands[member]; });
+      fail_all(region.members, [&](Expansion::Place member) { return command_at(window, member); });
     }
     ++run;
     fused += region.commands;
@@ -192,7 +201,7 @@ void RegionRunner::replay_region(const PreparedRegion& region, const Window& win
                                            scalars_.data(), region.threads};
   if (profiling()) [[unlikely]] {
     KernelWork work;
-    for (int32_t member : region.members) work.add_command(window.commands[member]);
+    for (Expansion::Place member : region.members) work.add_command(command_at(window, member));
     for (const RegionEmitter::Reference& reference : region.references)
       work.add_operand(window.commands[reference.command].operands[reference.operand]);
     work.run(region.executable, false, [&] { region.executable->run(arguments); });
@@ -203,17 +212,18 @@ void RegionRunner::replay_region(const PreparedRegion& region, const Window& win
 
 bool RegionRunner::any_blocked(const PreparedRegion& region, const Window& window) const {
   return std::any_of(region.members.begin(), region.members.end(),
-                     [&](int32_t member) { return stream_.blocking(window.commands[member]) != nullptr; });
+                     [&](Expansion::Place member) { return stream_.blocking(command_at(window, member)) != nullptr; });
 }
 
 // A command of a fused region cannot run, others can: they run one by one, for which the region's plan is needed.
 void RegionRunner::replan_region(const PreparedWindow& prepared, const PreparedRegion& region, const Window& window) {
   if (planned_ != &window) {
-    planner_.plan(window, prepared.fusing, plan_);
+    planner_.plan(expansion_.expand(window), prepared.fusing, plan_);
     planned_ = &window;
   }
-  const auto planned = std::find_if(plan_.regions.begin(), plan_.regions.end(),
-                                    [&](const Region& each) { return each.commands[0] == region.command; });
+  const auto planned = std::find_if(plan_.regions.begin(), plan_.regions.end(), [&](const Region& each) {
+    return expansion_.place(each.commands[0]) == region.members[0];
+  });
   check_internal(planned != plan_.regions.end() && planned->commands.size() == region.members.size(),
                  "a prepared window has another plan than before");
   run_region(plan_, *planned);
@@ -223,22 +233,30 @@ void RegionRunner::prepare_bound(std::span<const int32_t> commands, KernelStore:
   if (!preparing_) return;
   PreparedRegion& region = preparing_->regions.emplace_back();
   region.executable = KernelStore::ready(entry);
-  region.command = commands[0];
+  region.command = expansion_.place(commands[0]).command;
   region.commands = static_cast<int32_t>(commands.size());
   region.threads = threads;
-  region.members.assign(commands.begin(), commands.end());
+  for (int32_t command : commands) region.members.push_back(expansion_.place(command));
   region.inputs = emitter_.input_count();
   region.sizes.assign(emitter_.sizes().begin(), emitter_.sizes().end());
   region.strides.assign(emitter_.strides().begin(), emitter_.strides().end());
   emitter_.append_references(region.references);
-  for (RegionEmitter::Reference& reference : region.references) reference.command = commands[reference.command];
+  for (RegionEmitter::Reference& reference : region.references) {
+    const Expansion::Place place = region.members[reference.command];
+    reference.command = place.command;
+    reference.operand += place.item * static_cast<int32_t>(window_->commands[place.command].operand_count());
+  }
+}
+
+void RegionRunner::prepare_whole(int32_t command) {
+  if (preparing_) preparing_->regions.emplace_back().command = expansion_.place(command).command;
 }
 
 void RegionRunner::run_region(const Plan& plan, const Region& region) noexcept {
   const PlannedCommand& first = plan.commands[region.commands[0]];
   try {
     if (first.command->kind == CommandKind::Region) return run_commands(plan, region);
-    if (preparing_) preparing_->regions.emplace_back().command = region.commands[0];
+    prepare_whole(region.commands[0]);
     const Command& command = *first.command;
     guarded(command, [&] { command.kind == CommandKind::Callback ? run_callback(command) : run_kernel(command); });
   } catch (...) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "neuron/eager/expansion.h"
 #include "neuron/eager/kernel_store.h"
 #include "neuron/eager/planner.h"
 #include "neuron/eager/prepared_window.h"
@@ -38,6 +39,8 @@ class RegionRunner {
   void bind_single(const RegionCommand& command);
   // Adds the region that the emitter has bound to the window being prepared.
   void prepare_bound(std::span<const int32_t> commands, KernelStore::Entry& entry, int threads);
+  // Adds a command that is no region: a library kernel or a callback.
+  void prepare_whole(int32_t command);
   void run_fused(const Plan& plan, const Region& region);
   void run_single(const PlannedCommand& planned, char* const* data, int32_t index);
   void run_unfused(const Plan& plan, const Region& region);
@@ -55,7 +58,8 @@ class RegionRunner {
   void fail_all(const Commands& commands, F&& command_of);
 
   Stream& stream_;
-  Window* window_ = nullptr;
+  Window* window_ = nullptr;  // as recorded; the plan is of its expansion
+  Expansion expansion_;
   Planner planner_;
   Plan plan_;
   const Window* planned_ = nullptr;  // what plan_ is of

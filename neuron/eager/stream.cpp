@@ -65,11 +65,14 @@ namespace {
 bool ends_window(const Window& window, size_t limit) {
   constexpr size_t kShortest = 192;
   constexpr uint64_t kOneIn = 32;
-  size_t count = window.commands.size();
+  // Lists come in sequences over the same tensors, which a kernel goes through once if they are not parted.
+  constexpr size_t kItemsOfACommand = 16, kMostItems = 8192;
+  size_t count = window.commands.size() + window.further_items / kItemsOfACommand;
+  if (window.further_items >= kMostItems) return true;
   if (count < kShortest) return false;
   if (count >= limit) return true;
   const Command& last = window.commands.back();
-  if (last.output_count == 0) return false;
+  if (last.output_count == 0 || last.items > 1) return false;
   uint64_t hash = hash_combine(last.input_count, last.op ? last.op->id : 0x9e37);
   const Operand& output = last.operands[0];
   for (int d = 0; d < output.rank; ++d) hash = hash_combine(hash, static_cast<uint64_t>(output.sizes[d]));

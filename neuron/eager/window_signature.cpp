@@ -117,11 +117,12 @@ WindowSignature SignatureBuilder::build(const Window& window) {
               static_cast<uint64_t>(command.common) << 48 | static_cast<uint64_t>(command.threads) << 56);
     const bool region = command.kind == CommandKind::Region;
     if (region) {
-      mixer.add(command.reduced);
+      mixer.add(uint64_t{command.items} << 32 ^ command.reduced);
       for (int d = 0; d < command.rank; ++d) mixer.add(static_cast<uint64_t>(command.sizes[d]));
       for (int a = 0; a < command.attribute_count; ++a) mixer.add(static_cast<uint64_t>(command.attributes[a]));
     }
-    for (const Operand& operand : std::span(command.operands, command.output_count + command.input_count)) {
+    const int64_t* sizes = command.sizes;
+    for (const Operand& operand : command.all_operands()) {
       mixer.add(static_cast<uint64_t>(operand.kind) | static_cast<uint64_t>(operand.dtype) << 8 |
                 uint64_t{operand.rank} << 16 | uint64_t{operand.low == operand.high} << 24 |
                 uint64_t{!region && operand.is_dense()} << 25);
@@ -131,7 +132,9 @@ WindowSignature SignatureBuilder::build(const Window& window) {
           mixer.add(operand.sizes[d] == 1 ? 0 : static_cast<uint64_t>(operand.strides[d]));
         }
       }
-      if (region && operand.sizes != command.sizes) {
+      if (region && operand.sizes != sizes) {
+        // The items of a list share the sizes that are equal.
+        if (command.items > 1) sizes = operand.sizes;
         for (int d = 0; d < operand.rank; ++d) mixer.add(static_cast<uint64_t>(operand.sizes[d]));
       }
       if (operand.kind != codegen::OperandKind::Tensor) continue;

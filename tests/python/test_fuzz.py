@@ -97,6 +97,8 @@ def test_programs_cover_what_they_should():
             "peek(",
             "poke(",
             "parallel(",
+            "torch._foreach_",
+            "torch._fused_adamw_",
             "torch.rand",
         ),
     ):

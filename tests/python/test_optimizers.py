@@ -9,6 +9,8 @@ import pytest
 import torch
 
 import torch_neuronx.testing
+from fuzz.compare import ADAPTIVE, REFERENCE, settings
+from fuzz.compare import OTHERS as OTHER_VARIANTS
 from reference import DEVICE
 
 CASES: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
@@ -21,6 +23,17 @@ CASES: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "adamw_maximize": (torch.optim.AdamW, {"lr": 0.01, "maximize": True, "betas": (0.4, 0.9)}),
     "adagrad": (torch.optim.Adagrad, {"lr": 0.1, "lr_decay": 0.01, "weight_decay": 0.1}),
 }
+# Without a fused form.
+OTHERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+    "rmsprop": (torch.optim.RMSprop, {"lr": 0.01, "momentum": 0.9, "centered": True, "weight_decay": 0.1}),
+    "nadam": (torch.optim.NAdam, {"lr": 0.01, "decoupled_weight_decay": True, "weight_decay": 0.1}),
+    "radam": (torch.optim.RAdam, {"lr": 0.01}),
+    "adamax": (torch.optim.Adamax, {"lr": 0.01}),
+    "adadelta": (torch.optim.Adadelta, {"lr": 0.5, "weight_decay": 0.1}),
+    "asgd": (torch.optim.ASGD, {"lr": 0.1, "t0": 2, "weight_decay": 0.1}),
+    "rprop": (torch.optim.Rprop, {"lr": 0.01}),
+}
+CAPTURABLE = ("adam", "adam_amsgrad", "adamw", "rmsprop", "nadam", "radam", "adamax", "adadelta", "asgd", "rprop")
 
 
 def model() -> torch.nn.Module:
@@ -48,6 +61,121 @@ def test_steps_equal_cpu(name: str, mode: str) -> None:
         train(device, kind(device.parameters(), **options, **flags), DEVICE)
     for a, b in zip(device.parameters(), host.parameters(), strict=True):
         torch.testing.assert_close(a.detach().cpu().double(), b.detach(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("mode", ["default", "foreach", "loop", "maximize"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_steps_equal_cpu(name: str, mode: str) -> None:
+    kind, options = OTHERS[name]
+    flags = {"default": {}, "foreach": {"foreach": True}, "loop": {"foreach": False}, "maximize": {"maximize": True}}[
+        mode
+    ]
+    host = model().double()
+    device = copy.deepcopy(host).float().to(DEVICE)
+    train(host, kind(host.parameters(), **options, maximize=mode == "maximize"), "cpu")
+    with torch_neuronx.testing.no_fallback():
+        train(device, kind(device.parameters(), **options, **flags), DEVICE)
+    for a, b in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(a.detach().cpu().double(), b.detach(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", CAPTURABLE)
+def test_capturable_steps_equal_cpu(name: str) -> None:
+    kind, options = (CASES | OTHERS)[name]
+    host = model().double()
+    device = copy.deepcopy(host).float().to(DEVICE)
+    train(host, kind(host.parameters(), **options), "cpu")
+    with torch_neuronx.testing.no_fallback():
+        train(device, kind(device.parameters(), **options, capturable=True, foreach=True), DEVICE)
+    for a, b in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(a.detach().cpu().double(), b.detach(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("mode", ["foreach", "fused"])
+@pytest.mark.parametrize("name", [*CASES, *OTHERS])
+def test_steps_have_the_same_bits_in_every_mode(name: str, mode: str) -> None:
+    if mode == "fused" and name in OTHERS:
+        return
+    kind, options = (CASES | OTHERS)[name]
+
+    def steps() -> list[torch.Tensor]:
+        module = model().to(DEVICE)
+        optimizer = kind(module.parameters(), **options, **{mode: True})
+        train(module, optimizer, DEVICE)
+        return [parameter.detach().cpu() for parameter in module.parameters()]
+
+    def loop() -> list[torch.Tensor]:
+        module = model().to(DEVICE)
+        train(module, kind(module.parameters(), **options, foreach=False), DEVICE)
+        return [parameter.detach().cpu() for parameter in module.parameters()]
+
+    results = []
+    for variant in (REFERENCE, *ADAPTIVE, *OTHER_VARIANTS):
+        with settings(variant):
+            results.append(steps())
+    for result in results[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(result, results[0], strict=True))
+    with settings(REFERENCE):
+        for a, b in zip(loop(), results[0], strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", [2.0, 1.0, float("inf")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_clipping_by_norm(dtype: torch.dtype, order: float) -> None:
+    generator = torch.Generator().manual_seed(4)
+    gradients = [torch.randn(shape, generator=generator).to(dtype) for shape in ((30, 20), (7,), (), (2, 3, 4))]
+    totals = []
+    clipped: list[list[torch.Tensor]] = []
+    for device, kind in (("cpu", torch.float64), (DEVICE, dtype)):
+        parameters = [torch.nn.Parameter(torch.zeros_like(g, dtype=kind, device=device)) for g in gradients]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient.to(device, kind)
+        with torch_neuronx.testing.no_fallback():
+            totals.append(torch.nn.utils.clip_grad_norm_(parameters, 1.5, order, foreach=True))
+        clipped.append([parameter.grad.cpu() for parameter in parameters])
+    tolerance = {"rtol": 2e-5, "atol": 1e-6} if dtype == torch.float32 else {"rtol": 2e-2, "atol": 2e-3}
+    torch.testing.assert_close(totals[1].cpu().double(), totals[0], **tolerance)
+    for expected, actual in zip(*clipped, strict=True):
+        assert actual.dtype == dtype
+        torch.testing.assert_close(actual.double(), expected, **tolerance)
+
+
+def test_clipping_by_value_and_a_total_that_is_not_finite() -> None:
+    weight = torch.nn.Parameter(torch.zeros(4, device=DEVICE))
+    weight.grad = torch.tensor([3.0, -2.0, 0.25, float("inf")], device=DEVICE)
+    with pytest.raises(RuntimeError, match="total norm of order 2.0 .* is non-finite"):
+        torch.nn.utils.clip_grad_norm_([weight], 1.0, error_if_nonfinite=True, foreach=True)
+    torch.nn.utils.clip_grad_value_([weight], 1.0, foreach=True)
+    assert weight.grad.tolist() == [1.0, -1.0, 0.25, 1.0]
+
+
+def test_fused_lists_of_other_lengths_are_the_cpus_error() -> None:
+    errors = []
+    for device in ("cpu", DEVICE):
+        one = [torch.ones(2, device=device)]
+        with pytest.raises(RuntimeError) as raised:
+            torch._fused_sgd_(
+                one, [*one, *one], [], weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0, nesterov=False,
+                maximize=False, is_first_step=True,
+            )  # fmt: skip
+        errors.append(str(raised.value).splitlines()[0])
+    assert errors[0] == errors[1]
+
+
+def test_fused_steps_of_tensors_that_lie_differently_in_memory() -> None:
+    results = []
+    for device, fused in (("cpu", False), (DEVICE, True)):  # the CPU's fused step takes all memory in its own order
+        generator = torch.Generator().manual_seed(1)
+        parameters = [torch.nn.Parameter(torch.randn(4, 6, generator=generator).to(device)) for _ in range(2)]
+        optimizer = torch.optim.AdamW(parameters, lr=0.1, fused=fused)
+        for _ in range(3):
+            for parameter in parameters:
+                parameter.grad = torch.randn(6, 4, generator=generator).to(device).t()
+            optimizer.step()
+        results.append([parameter.detach().cpu() for parameter in parameters])
+    for expected, actual in zip(*results, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("name", ["sgd_momentum", "adamw", "adagrad"])

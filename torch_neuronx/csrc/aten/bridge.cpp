@@ -263,6 +263,26 @@ eager::TensorArgument write_argument(const at::Tensor& tensor) {
   return read_argument(tensor);
 }
 
+eager::FlatArgument read_flat(const at::Tensor& tensor, bool repeated) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const c10::StorageImpl& storage = *impl.unsafe_storage().unsafeGetStorageImpl();
+  eager::FlatArgument argument;
+  argument.dtype = dtype_of(tensor.scalar_type());
+  argument.data = const_cast<char*>(static_cast<const char*>(storage.data())) +
+                  static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
+  argument.repeated = repeated;
+  argument.block = torch_neuronx::block_of(storage);
+  if (argument.block == nullptr) [[unlikely]] {
+    argument.owner = std::make_shared<c10::Storage>(impl.unsafe_storage());
+  }
+  return argument;
+}
+
+eager::FlatArgument write_flat(const at::Tensor& tensor) {
+  torch_neuronx::arm_storage(*tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+  return read_flat(tensor);
+}
+
 namespace {
 
 using TensorArguments = c10::SmallVector<eager::TensorArgument, 4>;

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "torch_neuronx/csrc/aten/arguments.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/tracking.h"
 #include "torch_neuronx/csrc/register/errors.h"
@@ -42,6 +43,19 @@ class GeneralKernel {
       auto result = body();
       note_executed(*record_);
       return result;
+    } catch (const Error& error) {
+      torch_neuronx::rethrow_as_torch(error);
+    }
+  }
+  // True when `body` gives true, that is, took the call; declining is not taking it.
+  template <typename F>
+  bool attempt(F&& body) const {
+    try {
+      const bool taken = body();
+      if (taken) note_executed(*record_);
+      return taken;
+    } catch (const Declined&) {
+      return false;
     } catch (const Error& error) {
       torch_neuronx::rethrow_as_torch(error);
     }

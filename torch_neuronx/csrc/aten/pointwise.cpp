@@ -336,6 +336,56 @@ bool PointwiseKernel::run_quickly(Operands& operands, at::Tensor& output) {
   return true;
 }
 
+Scalar PointwisePlan::number(const at::Scalar& value) const {
+  const Scalar operand = scalar_of(value);
+  return narrows_number ? narrowed(operand, dtype_of(common)) : operand;
+}
+
+std::optional<PointwisePlan> PointwiseKernel::plan(std::span<const at::Tensor* const> tensors,
+                                                   const at::Scalar* number) const {
+  if (!single_result_) return std::nullopt;
+  Operands operands;
+  start(operands);
+  size_t next = 0;
+  bool number_taken = number == nullptr;  // alpha is 1 when it is not given
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.optional) return std::nullopt;
+    if (parameter.role == Role::Tensor && next < tensors.size()) {
+      add_tensor(parameter, *tensors[next++], operands);
+    } else if (parameter.role == Role::Number && !number_taken) {
+      add_number(parameter, *number, operands);
+      number_taken = true;
+    } else if (parameter.role == Role::Number && parameter.alpha) {
+      add_number(parameter, at::Scalar(1), operands);
+    } else {
+      return std::nullopt;
+    }
+  }
+  DtypeMemo::Types types;
+  if (next != tensors.size() || !number_taken || !operands.plain || !memo_.find(operands.key, types))
+    return std::nullopt;
+  if (divides_ && c10::isIntegralType(types.common, /*includeBool=*/true)) return std::nullopt;  // looks at values
+  PointwisePlan plan;
+  plan.op = operands.op;
+  plan.common = types.common;
+  plan.output = types.output;
+  plan.contiguous_result = contiguous_result_;
+  const bool narrow = types.common == at::ScalarType::BFloat16 || types.common == at::ScalarType::Half;
+  for (size_t i = 0; i < operands.inputs.size(); ++i) {
+    const Input& input = operands.inputs[i];
+    const bool cast = narrow && (operands.cast >> i & 1) != 0;
+    if (input.tensor == nullptr) {
+      plan.narrows_number = cast && !(keeps_second_number_ && i == 1);
+      plan.inputs.push_back(PointwisePlan::kNumber);
+      continue;
+    }
+    if (cast && input.tensor->scalar_type() != types.common) return std::nullopt;  // is converted before
+    const auto position = std::find(tensors.begin(), tensors.end(), input.tensor) - tensors.begin();
+    plan.inputs.push_back(static_cast<int8_t>(position));
+  }
+  return plan;
+}
+
 at::ScalarType PointwiseKernel::common_dtype(const Operands& operands) const {
   at::native::ResultTypeState state;
   for (const Promoting& operand : operands.promoting) {

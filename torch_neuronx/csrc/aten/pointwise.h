@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "neuron/lowering/lowering.h"
@@ -46,6 +47,19 @@ class DtypeMemo {
   std::mutex insertion_;
 };
 
+// What calls of one operator on tensors of the same dtypes have in common.
+struct PointwisePlan {
+  const lowering::Operator* op = nullptr;
+  at::ScalarType common = at::ScalarType::Undefined, output = at::ScalarType::Undefined;
+  // The operator's inputs: which tensor of the call, or kNumber.
+  static constexpr int8_t kNumber = -1;
+  c10::SmallVector<int8_t, 4> inputs;
+  bool narrows_number = false;  // to `common`
+  bool contiguous_result = false;
+
+  Scalar number(const at::Scalar& value) const;
+};
+
 class PointwiseKernel {
  public:
   PointwiseKernel(const PointwiseRow& row, const lowering::Operator& op, const c10::FunctionSchema& schema,
@@ -55,6 +69,9 @@ class PointwiseKernel {
   // argument.
   at::Tensor call(const c10::OperatorHandle& op, std::initializer_list<const at::Tensor*> tensors,
                   const at::Scalar* number);
+  // For schemas of required tensors and at most one number: the plan of calls with operands like these. Empty when
+  // their dtypes were not seen before, or when each call has to be looked at.
+  std::optional<PointwisePlan> plan(std::span<const at::Tensor* const> tensors, const at::Scalar* number) const;
 
  private:
   enum class Role : uint8_t { Tensor, Number, Integer, Text, Output, Ignored };
@@ -96,5 +113,7 @@ class PointwiseKernel {
 };
 
 void register_pointwise();
+// The kernel of an overload ("add_.Tensor"), or null.
+std::shared_ptr<PointwiseKernel> find_pointwise(std::string_view name);
 
 }  // namespace neuron::aten

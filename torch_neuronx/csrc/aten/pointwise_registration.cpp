@@ -1,5 +1,8 @@
 // Hands the pointwise driver to the dispatcher: one kernel per row of the operator table, unboxed where the schema is
 // common.
+#include <map>
+#include <string>
+
 #include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/pointwise.h"
 
@@ -113,7 +116,17 @@ std::optional<c10::KernelFunction> unboxed_kernel(const c10::OperatorHandle& op,
   }
 }
 
+std::map<std::string, std::shared_ptr<PointwiseKernel>, std::less<>>& kernels_by_name() {
+  static auto* kernels = new std::map<std::string, std::shared_ptr<PointwiseKernel>, std::less<>>;
+  return *kernels;
+}
+
 }  // namespace
+
+std::shared_ptr<PointwiseKernel> find_pointwise(std::string_view name) {
+  const auto it = kernels_by_name().find(name);
+  return it == kernels_by_name().end() ? nullptr : it->second;
+}
 
 void register_pointwise() {
   for (const PointwiseRow& row : kRows) {
@@ -124,6 +137,7 @@ void register_pointwise() {
     TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
     OperatorRecord& record = new_operator_record(c10::toString(name));
     const auto kernel = std::make_shared<PointwiseKernel>(row, *op, handle->schema(), record);
+    kernels_by_name().emplace(row.op, kernel);
     if (auto function = unboxed_kernel(*handle, kernel)) {
       add_kernel(name, std::move(*function));
     } else {

@@ -1,13 +1,13 @@
 // Powers with a number as exponent: the exponents that PyTorch computes by products and roots are recorded as such.
+#include "torch_neuronx/csrc/aten/powers.h"
+
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
 #include "torch_neuronx/csrc/aten/tensor_argument.h"
 
 namespace neuron::aten {
-namespace {
 
-// Null: the general rule.
-const lowering::Operator* special(double exponent, bool integral) {
+const lowering::Operator* special_power(double exponent, bool integral) {
   if (exponent == 1) return &operator_named("copy");
   if (exponent == 2) return &operator_named("square");
   if (exponent == 3) return &operator_named("cube");
@@ -18,6 +18,8 @@ const lowering::Operator* special(double exponent, bool integral) {
   if (exponent == -2) return &operator_named("reciprocal_square");
   return nullptr;
 }
+
+namespace {
 
 // pow(self, exponent), its out= and in-place forms.
 void power(Arguments& arguments) {
@@ -37,7 +39,7 @@ void power(Arguments& arguments) {
   if (!self.is_floating_point() && exponent.isFloatingPoint()) common = c10::get_default_dtype_as_scalartype();
   const double number = exponent.toDouble();
   if (number == 0) return record_fill(out, 1);
-  const lowering::Operator* op = special(number, integral);
+  const lowering::Operator* op = special_power(number, integral);
   if (op != nullptr) {
     record_elementwise(*op, dtype_of(common), out, {Input(self)});
   } else {

@@ -2,13 +2,23 @@
 #include <cmath>
 
 #include "neuron/lowering/operator_attributes.h"
+#include "torch_neuronx/csrc/aten/norms.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
 
 namespace neuron::aten {
-namespace {
 
 using lowering::NormKind;
+
+NormKind norm_kind(double order) {
+  if (order == 0) return NormKind::Zero;
+  if (order == 1) return NormKind::One;
+  if (order == 2) return NormKind::Two;
+  if (std::isinf(order)) return order > 0 ? NormKind::Infinity : NormKind::NegativeInfinity;
+  return NormKind::General;
+}
+
+namespace {
 
 // var, std, var_mean, std_mean .correction(self, dim?, *, correction?, keepdim).
 void moments(Arguments& arguments, const lowering::Operator& op) {
@@ -42,14 +52,6 @@ void logsumexp(Arguments& arguments) {
   const at::Tensor& out = arguments.output();
   if (!out.is_floating_point()) decline();
   record_row_statistics(op, dtype_of(out), self, dimension_mask(arguments.integers(1), self.dim()), {out}, {});
-}
-
-NormKind norm_kind(double order) {
-  if (order == 0) return NormKind::Zero;
-  if (order == 1) return NormKind::One;
-  if (order == 2) return NormKind::Two;
-  if (std::isinf(order)) return order > 0 ? NormKind::Infinity : NormKind::NegativeInfinity;
-  return NormKind::General;
 }
 
 // The norm of the elements along the dimensions; one command where they are adjacent.

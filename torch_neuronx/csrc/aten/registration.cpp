@@ -8,6 +8,7 @@
 #include "torch_neuronx/csrc/aten/bridge.h"
 #include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/fallback.h"
+#include "torch_neuronx/csrc/aten/lists.h"
 #include "torch_neuronx/csrc/aten/pointwise.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/tracking.h"
@@ -89,6 +90,7 @@ void register_operators() {
   register_strided_views();
   register_factories();
   register_pointwise();
+  register_lists();
   for (const RegisteredWrapper& entry : wrappers()) {
     const c10::OperatorName name = full_name(entry.name);
     const GeneralKernel general = general_kernel(name, entry.wrapper);

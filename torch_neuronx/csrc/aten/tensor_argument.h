@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "neuron/eager/list_recording.h"
 #include "neuron/eager/recorder.h"
 
 namespace neuron::aten {
@@ -11,6 +12,10 @@ namespace neuron::aten {
 eager::TensorArgument read_argument(const at::Tensor& tensor);
 // The same for something that a command writes: the next export of the storage's pointer waits.
 eager::TensorArgument write_argument(const at::Tensor& tensor);
+// For list commands: the memory of a tensor whose elements the command visits in the order of memory, or of one element
+// that stands for all.
+eager::FlatArgument read_flat(const at::Tensor& tensor, bool repeated = false);
+eager::FlatArgument write_flat(const at::Tensor& tensor);
 // The value of a 0-dimensional CPU tensor. Declines for complex ones.
 Scalar host_number(const at::Tensor& tensor);
 // The number as an operand of the common dtype `common`: rounded where that is bfloat16 or float16.

@@ -1,0 +1,101 @@
+#include "neuron/eager/list_recording.h"
+
+#include "neuron/eager/recording.h"
+#include "neuron/eager/settings.h"
+#include "neuron/eager/stream.h"
+
+namespace neuron::eager {
+
+namespace {
+
+constexpr int64_t kDense[] = {1};
+constexpr int64_t kRepeated[] = {0};
+
+}  // namespace
+
+ListRecording::ListRecording(Stream& stream, const lowering::Operator& op, DType common, bool reduces, int outputs,
+                             int inputs, std::span<const int64_t> attributes, size_t most_items, int threads)
+    : stream_(stream) {
+  if (most_items == 0 || !may_record()) return;
+  const char* location = caller_location();
+  lock_ = std::unique_lock(stream.mutex());
+  Window& window = stream.window();
+  command_ = &append_command(stream, CommandKind::Region, location);
+  command_->op = &op;
+  command_->common = common;
+  command_->rank = 1;
+  command_->output_count = static_cast<uint8_t>(outputs);
+  command_->input_count = static_cast<uint16_t>(inputs);
+  command_->attribute_count = static_cast<uint8_t>(attributes.size());
+  command_->attributes = window.arena.copy(attributes);
+  command_->threads = threads;
+  command_->reduced = reduces ? 1 : 0;
+  next_ = command_->operands = window.arena.allocate<Operand>(most_items * command_->operand_count());
+}
+
+ListRecording::~ListRecording() {
+  if (command_ != nullptr) stream_.window().commands.pop_back();
+}
+
+void ListRecording::begin_item(int64_t count) {
+  if (command_ == nullptr) return;
+  if (size_ == nullptr || *size_ != count) {
+    int64_t* size = stream_.window().arena.allocate<int64_t>(1);
+    *size = count;
+    size_ = size;
+  }
+  if (items_++ == 0) command_->sizes = size_;
+}
+
+void ListRecording::fill(const FlatArgument& argument, bool reduced) {
+  Operand& operand = *next_++;
+  operand.kind = codegen::OperandKind::Tensor;
+  operand.dtype = argument.dtype;
+  operand.rank = 1;
+  operand.block = argument.block;
+  operand.generation = argument.block ? argument.block->generation.load(std::memory_order_relaxed) : 0;
+  operand.data = static_cast<char*>(argument.data);
+  operand.scalar = 0;
+  operand.sizes = size_;
+  const bool one = argument.repeated || reduced;
+  operand.strides = one ? kRepeated : kDense;
+  operand.low = operand.data;
+  operand.high = operand.data + (one ? 1 : *size_) * static_cast<int64_t>(dtype_size(argument.dtype));
+  if (argument.owner) stream_.window().owners.push_back(argument.owner);
+}
+
+void ListRecording::add_output(const FlatArgument& output) {
+  if (command_ == nullptr) return;
+  fill(output, command_->reduced != 0);
+  if (output.block != nullptr) output.block->writes.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ListRecording::add_input(const FlatArgument& input) {
+  if (command_ != nullptr) fill(input, false);
+}
+
+void ListRecording::add_input(const Scalar& number) {
+  if (command_ == nullptr) return;
+  Operand& operand = *next_++;
+  operand = Operand{};
+  operand.kind = codegen::OperandKind::Scalar;
+  operand.dtype = number.dtype;
+  operand.rank = 1;
+  operand.scalar = number.bits;
+  operand.sizes = size_;
+}
+
+void ListRecording::finish() {
+  if (command_ == nullptr || items_ == 0) return;
+  command_->items = items_;
+  command_ = nullptr;
+  Window& window = stream_.window();
+  window.further_items += items_ - 1;
+  counters().commands.fetch_add(items_ - 1, std::memory_order_relaxed);
+  counters().region_commands.fetch_add(items_, std::memory_order_relaxed);
+  const uint64_t wait_for = stream_.recorded();
+  lock_.unlock();
+  finish_recording(stream_, wait_for);
+}
+
+}  // namespace neuron::eager
