@@ -3,6 +3,7 @@
     python examples/train_gpt.py                    6 layers, width 384, context 256
     python examples/train_gpt.py --small            the two-minute version of `make demo`
     python examples/train_gpt.py --compare          neuron and CPU in float32 against float64 on the CPU
+    python examples/train_gpt.py --autocast         products in bfloat16, parameters and optimizer in float32
     python examples/train_gpt.py --device cpu
 
 Initial weights, batches and samples are drawn on the CPU from --seed: every device sees the same numbers.
@@ -11,6 +12,7 @@ Initial weights, batches and samples are drawn on the CPU from --seed: every dev
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import math
@@ -80,6 +82,7 @@ def device_facts(device: str) -> dict:
 class Trainer:
     def __init__(self, arguments: argparse.Namespace, config: Config, device: str, dtype: torch.dtype = torch.float32):
         self.arguments, self.config, self.device = arguments, config, device
+        self.mixed = arguments.autocast and dtype == torch.float32
         self.data, self.source = load_bytes()
         self.generator = torch.Generator().manual_seed(arguments.seed)
         model = GPT(config)
@@ -102,6 +105,12 @@ class Trainer:
         rows = torch.stack([self.data[start : start + length + 1] for start in starts.tolist()]).long()
         return rows[:, :-1].to(self.device), rows[:, 1:].to(self.device)
 
+    def precision(self) -> contextlib.AbstractContextManager:
+        """What the model is evaluated under."""
+        if not self.mixed:
+            return contextlib.nullcontext()
+        return torch.autocast(torch.device(self.device).type, dtype=torch.bfloat16)
+
     def learning_rate(self) -> float:
         """Linear warm-up, then a cosine down to a tenth."""
         warm_up = min(20, max(self.arguments.steps // 4, 1))
@@ -116,7 +125,8 @@ class Trainer:
             group["lr"] = self.learning_rate()
         tokens, targets = self.batch()
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.model.loss(tokens, targets)
+        with self.precision():
+            loss = self.model.loss(tokens, targets)
         loss.backward()
         self.optimizer.step()
         value = loss.item()
@@ -169,7 +179,8 @@ class Trainer:
         self.model.eval()
         for _ in range(count):
             tokens = torch.tensor([text[-self.config.context :]]).to(self.device)
-            logits = self.model(tokens)[0, -1].cpu().float()
+            with self.precision():
+                logits = self.model(tokens)[0, -1].cpu().float()
             text.append(int(torch.multinomial(torch.softmax(logits / 0.8, -1), 1, generator=generator)))
         self.model.train()
         return bytes(text).decode("ascii", errors="replace")
@@ -203,6 +214,7 @@ def run(arguments: argparse.Namespace, config: Config) -> dict:
     print(
         f"{parameters / 1e6:.2f} M parameters, {len(trainer.data) / 1e6:.1f} MB of {trainer.source}, "
         f"batch {arguments.batch} x {config.context} on {arguments.device}, {torch.get_num_threads()} threads"
+        + (", bfloat16 autocast" if trainer.mixed else "")
     )
     if arguments.resume:
         trainer.load(arguments.resume)
@@ -222,6 +234,7 @@ def run(arguments: argparse.Namespace, config: Config) -> dict:
     result = {
         "device": arguments.device,
         "seed": arguments.seed,
+        "autocast": trainer.mixed,
         "threads": torch.get_num_threads(),
         "config": asdict(config) | {"batch": arguments.batch},
         "source": trainer.source,
@@ -261,6 +274,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, help="peak (default 6e-4; 1.5e-3 with --small)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="threads of the device and of the CPU")
+    parser.add_argument("--autocast", action="store_true", help="evaluate the model under bfloat16 autocast")
     parser.add_argument("--compare", action="store_true", help="this device, cpu and float64 on the cpu, same seed")
     parser.add_argument("--checkpoint", type=Path, help="where to save model, optimizer and generator")
     parser.add_argument("--save-every", type=int, default=100, help="steps between checkpoints")

@@ -6,16 +6,9 @@
 
 namespace neuron::eager {
 
-namespace {
-
-constexpr int64_t kDense[] = {1};
-constexpr int64_t kRepeated[] = {0};
-
-}  // namespace
-
 ListRecording::ListRecording(Stream& stream, const lowering::Operator& op, DType common, bool reduces, int outputs,
                              int inputs, std::span<const int64_t> attributes, size_t most_items, int threads)
-    : stream_(stream) {
+    : stream_(stream), reduces_(reduces) {
   if (most_items == 0 || !may_record()) return;
   const char* location = caller_location();
   lock_ = std::unique_lock(stream.mutex());
@@ -47,42 +40,8 @@ void ListRecording::begin_item(int64_t count) {
   if (items_++ == 0) command_->sizes = size_;
 }
 
-void ListRecording::fill(const FlatArgument& argument, bool reduced) {
-  Operand& operand = *next_++;
-  operand.kind = codegen::OperandKind::Tensor;
-  operand.dtype = argument.dtype;
-  operand.rank = 1;
-  operand.block = argument.block;
-  operand.generation = argument.block ? argument.block->generation.load(std::memory_order_relaxed) : 0;
-  operand.data = static_cast<char*>(argument.data);
-  operand.scalar = 0;
-  operand.sizes = size_;
-  const bool one = argument.repeated || reduced;
-  operand.strides = one ? kRepeated : kDense;
-  operand.low = operand.data;
-  operand.high = operand.data + (one ? 1 : *size_) * static_cast<int64_t>(dtype_size(argument.dtype));
-  if (argument.owner) stream_.window().owners.push_back(argument.owner);
-}
-
-void ListRecording::add_output(const FlatArgument& output) {
-  if (command_ == nullptr) return;
-  fill(output, command_->reduced != 0);
-  if (output.block != nullptr) output.block->writes.fetch_add(1, std::memory_order_relaxed);
-}
-
-void ListRecording::add_input(const FlatArgument& input) {
-  if (command_ != nullptr) fill(input, false);
-}
-
-void ListRecording::add_input(const Scalar& number) {
-  if (command_ == nullptr) return;
-  Operand& operand = *next_++;
-  operand = Operand{};
-  operand.kind = codegen::OperandKind::Scalar;
-  operand.dtype = number.dtype;
-  operand.rank = 1;
-  operand.scalar = number.bits;
-  operand.sizes = size_;
+void ListRecording::keep(std::shared_ptr<void> owner) {
+  if (command_ != nullptr) stream_.window().owners.push_back(std::move(owner));
 }
 
 void ListRecording::finish() {

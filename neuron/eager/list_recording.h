@@ -26,10 +26,9 @@ namespace neuron::eager {
 // A run of elements in memory; `repeated`: the first one stands for all.
 struct FlatArgument {
   void* data = nullptr;
-  runtime::Block* block = nullptr;  // null: foreign memory, `owner` keeps it until the command ran
+  runtime::Block* block = nullptr;  // null: foreign memory, to be kept until the command ran
   DType dtype = DType::Float32;
   bool repeated = false;
-  std::shared_ptr<void> owner;
 };
 
 class ListRecording {
@@ -41,17 +40,51 @@ class ListRecording {
   ListRecording& operator=(const ListRecording&) = delete;
 
   void begin_item(int64_t count);  // > 0
-  void add_output(const FlatArgument& output);
-  void add_input(const FlatArgument& input);
-  void add_input(const Scalar& number);
+  void add_output(const FlatArgument& output) {
+    if (command_ == nullptr) return;
+    fill(output, output.repeated || reduces_);
+    if (output.block != nullptr) output.block->writes.fetch_add(1, std::memory_order_relaxed);
+  }
+  void add_input(const FlatArgument& input) {
+    if (command_ != nullptr) fill(input, input.repeated);
+  }
+  void add_input(const Scalar& number) {
+    if (command_ == nullptr) return;
+    Operand& operand = *next_++;
+    operand = Operand{};
+    operand.kind = codegen::OperandKind::Scalar;
+    operand.dtype = number.dtype;
+    operand.rank = 1;
+    operand.scalar = number.bits;
+    operand.sizes = size_;
+  }
+  // Foreign memory of an operand.
+  void keep(std::shared_ptr<void> owner);
   void finish();
 
  private:
-  void fill(const FlatArgument& argument, bool reduced);
+  static constexpr int64_t kDense[] = {1}, kOneElement[] = {0};
+
+  // Inline: a step of an optimizer adds thousands of operands.
+  void fill(const FlatArgument& argument, bool one) {
+    Operand& operand = *next_++;
+    operand.kind = codegen::OperandKind::Tensor;
+    operand.dtype = argument.dtype;
+    operand.rank = 1;
+    operand.block = argument.block;
+    operand.generation = argument.block ? argument.block->generation.load(std::memory_order_relaxed) : 0;
+    operand.data = static_cast<char*>(argument.data);
+    operand.scalar = 0;
+    operand.sizes = size_;
+    operand.strides = one ? kOneElement : kDense;
+    operand.low = operand.data;
+    operand.high = operand.data + (one ? 1 : *size_) * static_cast<int64_t>(dtype_size(argument.dtype));
+  }
 
   Stream& stream_;
   std::unique_lock<std::mutex> lock_;
   Command* command_ = nullptr;  // null: nothing is recorded any more
+  bool reduces_;
   Operand* next_ = nullptr;
   const int64_t* size_ = nullptr;
   uint32_t items_ = 0;

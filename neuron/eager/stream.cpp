@@ -36,6 +36,17 @@ struct Registry {
   std::deque<std::unique_ptr<Stream>> streams;  // by id
   static constexpr int kMaxCores = 256;
   std::atomic<Stream*> defaults[kMaxCores] = {};  // by core
+  // Found without the lock: every death of a tensor asks for its stream.
+  static constexpr uint64_t kQuickIds = 1024;
+  std::atomic<Stream*> quick[kQuickIds] = {};  // by id
+
+  // Hold `mutex`.
+  Stream& add(int core, int priority) {
+    const uint64_t id = streams.size();
+    Stream* stream = streams.emplace_back(std::make_unique<Stream>(core, id, priority)).get();
+    if (id < kQuickIds) quick[id].store(stream, std::memory_order_release);
+    return *stream;
+  }
 };
 
 Registry& registry() {
@@ -65,14 +76,16 @@ namespace {
 bool ends_window(const Window& window, size_t limit) {
   constexpr size_t kShortest = 192;
   constexpr uint64_t kOneIn = 32;
-  // Lists come in sequences over the same tensors, which a kernel goes through once if they are not parted.
-  constexpr size_t kItemsOfACommand = 16, kMostItems = 8192;
+  // Lists come in sequences over the same tensors, which a kernel goes through once if they are not parted: the command
+  // after a sequence is the place to end.
+  constexpr size_t kItemsOfACommand = 4, kMostItems = 8192;
   size_t count = window.commands.size() + window.further_items / kItemsOfACommand;
   if (window.further_items >= kMostItems) return true;
   if (count < kShortest) return false;
-  if (count >= limit) return true;
   const Command& last = window.commands.back();
-  if (last.output_count == 0 || last.items > 1) return false;
+  if (last.items > 1) return count >= 4 * limit;
+  if (count >= limit || (window.commands.size() > 1 && window.commands.end()[-2].items > 1)) return true;
+  if (last.output_count == 0) return false;
   uint64_t hash = hash_combine(last.input_count, last.op ? last.op->id : 0x9e37);
   const Operand& output = last.operands[0];
   for (int d = 0; d < output.rank; ++d) hash = hash_combine(hash, static_cast<uint64_t>(output.sizes[d]));
@@ -208,9 +221,7 @@ void Stream::raise_pending() {
 Stream& create_stream(int core, int priority) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  uint64_t id = all.streams.size();
-  all.streams.push_back(std::make_unique<Stream>(core, id, priority));
-  return *all.streams.back();
+  return all.add(core, priority);
 }
 
 Stream& default_stream(int core) {
@@ -219,13 +230,16 @@ Stream& default_stream(int core) {
   if (Stream* known = all.defaults[core].load(std::memory_order_acquire)) return *known;
   std::lock_guard lock(all.mutex);
   if (Stream* known = all.defaults[core].load(std::memory_order_acquire)) return *known;
-  all.streams.push_back(std::make_unique<Stream>(core, all.streams.size(), 0));
-  all.defaults[core].store(all.streams.back().get(), std::memory_order_release);
-  return *all.streams.back();
+  Stream& stream = all.add(core, 0);
+  all.defaults[core].store(&stream, std::memory_order_release);
+  return stream;
 }
 
 Stream& stream_by_id(uint64_t id) {
   Registry& all = registry();
+  if (id < Registry::kQuickIds) {
+    if (Stream* known = all.quick[id].load(std::memory_order_acquire)) return *known;
+  }
   std::lock_guard lock(all.mutex);
   if (id >= all.streams.size())
     neuron::fail(ErrorKind::Value, "stream id {} does not exist; {} streams have been made", id, all.streams.size());

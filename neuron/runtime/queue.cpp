@@ -12,13 +12,15 @@
 
 #include "neuron/base/error.h"
 #include "neuron/base/native_thread.h"
+#include "neuron/base/thread_pool.h"
 #include "neuron/runtime/process.h"
 
 namespace neuron::runtime {
 namespace {
 
 constexpr int kMaxCores = 64;
-constexpr int kSpinMicroseconds = 20;
+// On one processor nobody makes progress while somebody spins.
+int spin_microseconds() { return hardware_threads() > 1 ? 20 : 0; }
 constexpr uint64_t kNobodyWaits = ~uint64_t{0};
 
 thread_local bool task_runs_here = false;
@@ -153,7 +155,7 @@ void Executor::loop() {
     const uint64_t seen = changes_.load(std::memory_order_relaxed);
     if (!running_ && advance(lock, nullptr)) continue;
     lock.unlock();
-    spin_until(kSpinMicroseconds, [&] { return changes_.load(std::memory_order_relaxed) != seen; });
+    spin_until(spin_microseconds(), [&] { return changes_.load(std::memory_order_relaxed) != seen; });
     lock.lock();
     if (changes_.load(std::memory_order_relaxed) != seen && !running_) continue;
     asleep_ = true;
@@ -179,7 +181,7 @@ void Executor::wait(TaskQueue& queue, uint64_t sequence) {
     auto changed = [&] { return changes_.load(std::memory_order_relaxed) != seen; };
     const bool others_run = running_;
     lock.unlock();
-    spin_until(kSpinMicroseconds, [&] { return done() || (!others_run && changed()); });
+    spin_until(spin_microseconds(), [&] { return done() || (!others_run && changed()); });
     lock.lock();
     ++sleeping_waiters_;
     while (!stopped_ && !done() && (running_ || !changed())) {

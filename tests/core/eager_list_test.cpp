@@ -35,7 +35,7 @@ struct Lists : testing::Test {
       const size_t bytes = static_cast<size_t>(count_of(item)) * sizeof(float);
       blocks.push_back(runtime::allocate(0, bytes, stream_id(stream)));
       std::fill_n(static_cast<float*>(blocks.back()->address), count_of(item), first + static_cast<float>(item));
-      result.push_back({blocks.back()->address, blocks.back(), DType::Float32, false, nullptr});
+      result.push_back({blocks.back()->address, blocks.back(), DType::Float32, false});
     }
     return result;
   }

@@ -33,6 +33,23 @@ def test_losses_are_as_exact_as_on_the_cpu(seed):
     assert losses[-1] < losses[0] - 1
 
 
+def test_losses_under_autocast_are_as_exact_as_the_cpus():
+    result = train("--compare", "--autocast", "--steps", "50", "--threads", "1")
+    assert result["fallback_ops"] == {}
+    difference = result["max_loss_difference"]
+    # Both round products to bfloat16; gelu and attention round at other places.
+    assert 1e-4 < difference["neuron"] <= 2 * difference["cpu"] + 5e-3
+    losses = result["losses"]["neuron"]
+    assert losses[-1] < losses[0] - 1
+
+
+def test_autocast_gives_the_same_bits_with_other_threads():
+    runs = [train("--autocast", "--steps", "12", "--threads", threads) for threads in ("1", "2")]
+    assert runs[0]["autocast"]
+    assert runs[0]["losses"] == runs[1]["losses"]
+    assert runs[0]["losses"] != train("--steps", "12", "--threads", "1")["losses"]
+
+
 def test_same_bits_again_and_with_other_threads():
     first = train("--steps", "12", "--threads", "2")
     again = train("--steps", "12", "--threads", "2")

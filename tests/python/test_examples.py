@@ -54,6 +54,14 @@ def test_same_seed_same_losses():
     assert first["losses"] != other["losses"]
 
 
+def test_autocast_trains_in_bfloat16():
+    plain, mixed = train("--steps", "6"), train("--steps", "6", "--autocast")
+    assert mixed["autocast"]
+    assert not plain["autocast"]
+    assert mixed["losses"] != plain["losses"]
+    assert mixed["losses"] == pytest.approx(plain["losses"], abs=0.05)
+
+
 def test_resuming_changes_nothing(tmp_path):
     checkpoint = tmp_path / "model.pt"
     straight = train("--steps", "10", "--checkpoint", str(checkpoint), "--save-every", "6", "--sample", "0")

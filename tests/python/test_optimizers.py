@@ -163,6 +163,19 @@ def test_fused_lists_of_other_lengths_are_the_cpus_error() -> None:
     assert errors[0] == errors[1]
 
 
+def test_fused_tensors_of_other_sizes_and_devices_are_refused() -> None:
+    def step(gradient: torch.Tensor) -> None:
+        torch._fused_sgd_(
+            [torch.ones(2, 3, device=DEVICE)], [gradient], [], weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0,
+            nesterov=False, maximize=False, is_first_step=True,
+        )  # fmt: skip
+
+    with pytest.raises(RuntimeError, match=r"same size, but found \[2, 3\] and \[3, 2\]"):
+        step(torch.ones(3, 2, device=DEVICE))
+    with pytest.raises(RuntimeError, match="found at least two devices, neuron:0 and cpu"):
+        step(torch.ones(2, 3))
+
+
 def test_fused_steps_of_tensors_that_lie_differently_in_memory() -> None:
     results = []
     for device, fused in (("cpu", False), (DEVICE, True)):  # the CPU's fused step takes all memory in its own order
@@ -212,6 +225,75 @@ def test_gradient_scaler_skips_and_grows() -> None:
         scales.append(scaler.get_scale())
     assert scales == [8.0, 4.0, 4.0, 8.0]
     assert weight.tolist() == [-0.5] * 4
+
+
+@pytest.mark.parametrize("clip", [False, True], ids=["", "clipped"])
+@pytest.mark.parametrize("options", [{"fused": True}, {"foreach": True}, {"foreach": False}], ids=str)
+@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD])
+def test_scaled_training_follows_float64(kind: type[torch.optim.Optimizer], options: dict, clip: bool) -> None:
+    host = model().double()
+    device = copy.deepcopy(host).float().to(DEVICE)
+    settings_of_kind = {"lr": 0.01} | ({"momentum": 0.9} if kind is torch.optim.SGD else {})
+    exact = kind(host.parameters(), **settings_of_kind)
+    optimizer = kind(device.parameters(), **settings_of_kind, **options)
+    scaler = torch.amp.GradScaler(DEVICE, init_scale=2.0**10, growth_interval=2)
+    generator = torch.Generator().manual_seed(3)
+    scales = []
+    for step in range(6):
+        x, y = torch.randn(16, 5, generator=generator), torch.randn(16, 3, generator=generator)
+        exact.zero_grad()
+        torch.nn.functional.mse_loss(host(x.double()), y.double()).backward()
+        optimizer.zero_grad()
+        with torch.autocast(DEVICE, dtype=torch.float16):
+            loss = torch.nn.functional.mse_loss(device(x.to(DEVICE)), y.to(DEVICE))
+        scaler.scale(loss).backward()
+        overflow = step == 2
+        if overflow:
+            next(device.parameters()).grad[0, 0] = float("inf")
+        if clip:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(device.parameters(), 0.1, foreach=True)
+            torch.nn.utils.clip_grad_norm_(host.parameters(), 0.1)
+        if not overflow:
+            exact.step()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    assert scales == [2.0**10, 2.0**11, 2.0**10, 2.0**10, 2.0**11, 2.0**11]
+    for a, b in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(a.detach().cpu().double(), b.detach(), rtol=5e-3, atol=5e-3)
+
+
+def test_state_of_a_scaler_goes_on() -> None:
+    scaler = torch.amp.GradScaler(DEVICE, init_scale=4.0, growth_interval=2)
+    weight = torch.nn.Parameter(torch.ones(2, device=DEVICE))
+    optimizer = torch.optim.SGD([weight], lr=0.5, fused=True)
+    for _ in range(3):
+        scaler.scale(weight.sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    other = torch.amp.GradScaler(DEVICE)
+    other.load_state_dict(scaler.state_dict())
+    assert other.state_dict() == scaler.state_dict()
+    assert other.get_scale() == 8.0
+
+
+def test_unscale_of_several_dtypes_and_layouts() -> None:
+    gradients = [
+        torch.ones(3, 4, device=DEVICE).t(),
+        torch.ones(5, dtype=torch.float16, device=DEVICE),
+        torch.ones(0, device=DEVICE),
+        torch.ones(2, 6, dtype=torch.float16, device=DEVICE)[:, ::2],
+    ]
+    found, inverse = torch.zeros(1, device=DEVICE), torch.full((1,), 0.25, device=DEVICE)
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, inverse)
+    assert found.item() == 0
+    assert all(bool((gradient == 0.25).all()) for gradient in gradients)
+    gradients[3][1, 2] = float("nan")
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, inverse)
+    assert found.item() == 1
+    with pytest.raises(RuntimeError, match="found_inf must be a 1-element tensor"):
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, torch.zeros(2, device=DEVICE), inverse)
 
 
 def test_unscale_finds_each_non_finite_value() -> None:

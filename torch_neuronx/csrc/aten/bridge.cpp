@@ -263,24 +263,28 @@ eager::TensorArgument write_argument(const at::Tensor& tensor) {
   return read_argument(tensor);
 }
 
-eager::FlatArgument read_flat(const at::Tensor& tensor, bool repeated) {
-  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+namespace {
+
+eager::FlatArgument flat(eager::ListRecording& list, const c10::TensorImpl& impl, bool repeated, int64_t element) {
   const c10::StorageImpl& storage = *impl.unsafe_storage().unsafeGetStorageImpl();
-  eager::FlatArgument argument;
-  argument.dtype = dtype_of(tensor.scalar_type());
-  argument.data = const_cast<char*>(static_cast<const char*>(storage.data())) +
-                  static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
-  argument.repeated = repeated;
-  argument.block = torch_neuronx::block_of(storage);
-  if (argument.block == nullptr) [[unlikely]] {
-    argument.owner = std::make_shared<c10::Storage>(impl.unsafe_storage());
-  }
-  return argument;
+  const size_t offset = static_cast<size_t>(impl.storage_offset() + element) * impl.itemsize();
+  char* data = const_cast<char*>(static_cast<const char*>(storage.data())) + offset;
+  runtime::Block* block = torch_neuronx::block_of(storage);
+  if (block == nullptr) [[unlikely]]
+    list.keep(std::make_shared<c10::Storage>(impl.unsafe_storage()));
+  return {data, block, dtype_of(impl.dtype().toScalarType()), repeated};
 }
 
-eager::FlatArgument write_flat(const at::Tensor& tensor) {
-  torch_neuronx::arm_storage(*tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
-  return read_flat(tensor);
+}  // namespace
+
+void add_input(eager::ListRecording& list, const at::Tensor& tensor, bool repeated, int64_t element) {
+  list.add_input(flat(list, *tensor.unsafeGetTensorImpl(), repeated, element));
+}
+
+void add_output(eager::ListRecording& list, const at::Tensor& tensor, int64_t element) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  torch_neuronx::arm_storage(*impl.unsafe_storage().unsafeGetStorageImpl());
+  list.add_output(flat(list, impl, false, element));
 }
 
 namespace {

@@ -27,19 +27,21 @@ int64_t element_offset(const ListOperand& operand, size_t item, size_t items) {
   return operand.column() * static_cast<int64_t>(items) + static_cast<int64_t>(item);
 }
 
-eager::FlatArgument flat(const ListOperand& operand, size_t item, size_t items, int64_t count, bool written) {
-  const at::Tensor& tensor = *operand.tensor(item);
-  if (!operand.is_table()) return written ? write_flat(tensor) : read_flat(tensor, count != 1 && tensor.numel() == 1);
-  eager::FlatArgument argument = written ? write_flat(tensor) : read_flat(tensor, true);
-  argument.data = static_cast<char*>(argument.data) +
-                  static_cast<size_t>(element_offset(operand, item, items)) * dtype_size(argument.dtype);
-  return argument;
-}
-
 at::Tensor element(const ListOperand& operand, size_t item, size_t items) {
   at::Tensor view = alias(*operand.tensor(item), {}, {});
   view.unsafeGetTensorImpl()->set_storage_offset(view.storage_offset() + element_offset(operand, item, items));
   return view;
+}
+
+// Of the same device and size as the item's first tensor, or one element.
+void check_operand(const at::Tensor& lead, const at::Tensor& tensor) {
+  if (is_host_number(tensor)) return;
+  TORCH_CHECK(tensor.device() == lead.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ", lead.device(), " and ",
+              tensor.device(), "!");
+  TORCH_CHECK(tensor.numel() == 1 || tensor.sizes().equals(lead.sizes()),
+              "Expected the tensors at one position of all lists to have the same size, but found ", lead.sizes(),
+              " and ", tensor.sizes());
 }
 
 void record_item(const lowering::Operator& op, DType common, bool reduces, const at::Tensor& lead, size_t item,
@@ -79,6 +81,14 @@ void record_list(const lowering::Operator& op, DType common, bool reduces, at::T
   }
   if (!all_flat) {
     for (size_t item = 0; item < items; ++item) {
+      TORCH_CHECK(is_neuron(lead[item]), "Expected a tensor on a neuron device, but found one on ",
+                  lead[item].device());
+      for (const auto& operands : {outputs, inputs}) {
+        for (const ListOperand& operand : operands)
+          if (operand.tensor(item) != nullptr && !operand.is_table()) check_operand(lead[item], *operand.tensor(item));
+      }
+    }
+    for (size_t item = 0; item < items; ++item) {
       if (lead[item].numel() == 0) continue;
       record_item(op, common, reduces, lead[item], item, items, outputs, inputs, attributes);
     }
@@ -93,7 +103,9 @@ void record_list(const lowering::Operator& op, DType common, bool reduces, at::T
     const int64_t count = lead[item].numel();
     if (count == 0) continue;
     list.begin_item(count);
-    for (const ListOperand& output : outputs) list.add_output(flat(output, item, items, count, true));
+    for (const ListOperand& output : outputs) {
+      add_output(list, *output.tensor(item), output.is_table() ? element_offset(output, item, items) : 0);
+    }
     for (const ListOperand& input : inputs) {
       const at::Tensor* tensor = input.tensor(item);
       if (tensor == nullptr) {
@@ -101,7 +113,9 @@ void record_list(const lowering::Operator& op, DType common, bool reduces, at::T
       } else if (is_host_number(*tensor)) {
         list.add_input(host_number(*tensor));
       } else {
-        list.add_input(flat(input, item, items, count, false));
+        const bool table = input.is_table();
+        add_input(list, *tensor, table || (count != 1 && tensor->numel() == 1),
+                  table ? element_offset(input, item, items) : 0);
       }
     }
   }

@@ -136,15 +136,15 @@ size_t ListKernel::record(const ListCall& call, std::vector<at::Tensor>* results
     const int64_t elements = lead.numel();
     if (elements == 0) continue;
     list.begin_item(elements);
-    list.add_output(write_flat(results != nullptr ? (*results)[item] : lead));
+    add_output(list, results != nullptr ? (*results)[item] : lead);
     for (const int8_t input : plan->inputs) {
       if (input == PointwisePlan::kNumber) {
         list.add_input(call.has_numbers ? plan->number(call.numbers[item]) : same_number);
       } else if (static_cast<size_t>(input) >= call.list_count) {
-        shared_on_host ? list.add_input(shared_number) : list.add_input(read_flat(*call.shared, true));
+        shared_on_host ? list.add_input(shared_number) : add_input(list, *call.shared, true);
       } else {
         const at::Tensor& tensor = call.lists[static_cast<size_t>(input)][item];
-        list.add_input(read_flat(tensor, tensor.numel() != elements));
+        add_input(list, tensor, tensor.numel() != elements);
       }
     }
   }

@@ -1,5 +1,8 @@
 // Fused optimizer steps and gradient scaling: one or two list commands per call, no wait for the device anywhere. What
 // depends on a step counter is computed once per tensor in double, as items of one element.
+#include <algorithm>
+#include <iterator>
+
 #include "torch_neuronx/csrc/aten/list_operands.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
@@ -134,35 +137,49 @@ using AdagradKernel = UnboxedList<Adagrad, at::TensorList, at::TensorList, at::T
                                   double, double, bool, Optional, Optional>;
 
 // _amp_foreach_non_finite_check_and_unscale_(self[], found_inf, inv_scale).
-struct CheckAndUnscale {
+class CheckAndUnscale {
+ public:
   static void run(at::TensorList gradients, const at::Tensor& found, const at::Tensor& inverse_scale) {
-    static const lowering::Operator &non_finite = operator_named("has_non_finite"),
-                                    &maximum = operator_named("maximum"), &multiply = operator_named("mul"),
-                                    &amax = operator_named("amax");
     TORCH_CHECK(found.numel() == 1, "found_inf must be a 1-element tensor.");
     TORCH_CHECK(inverse_scale.numel() == 1, "inv_scale must be a 1-element tensor.");
     TORCH_CHECK(found.scalar_type() == at::ScalarType::Float, "found_inf must be a float tensor.");
     TORCH_CHECK(inverse_scale.scalar_type() == at::ScalarType::Float, "inv_scale must be a float tensor.");
     for (const at::Tensor& gradient : gradients) require_row_dtype(gradient);
-    // Of one dtype at a time; an empty one has no flag to give.
-    std::vector<at::Tensor> rest;
-    for (const at::Tensor& gradient : gradients)
-      if (gradient.numel() != 0) rest.push_back(gradient);
-    while (!rest.empty()) {
-      std::vector<at::Tensor> list, others;
-      for (const at::Tensor& gradient : rest)
-        (gradient.scalar_type() == rest[0].scalar_type() ? list : others).push_back(gradient);
-      const DType common = dtype_of(list[0]);
-      const at::Tensor flags = empty({static_cast<int64_t>(list.size())}, at::ScalarType::Float, list[0].device());
-      const at::Tensor flag = empty({}, at::ScalarType::Float, list[0].device());
-      const ListOperand each = list, flag_of_each = ListOperand::element_of(flags);
-      record_list(non_finite, common, /*reduces=*/true, list, {&flag_of_each, 1}, {&each, 1});
-      const ListOperand factors[] = {each, inverse_scale};
-      record_list(multiply, common, /*reduces=*/false, list, {&each, 1}, factors);
-      record_reduction({amax, amax, amax, amax}, DType::Float32, DType::Float32, flags, 1, flag);
-      record_elementwise(maximum, DType::Float32, found, {Input(found), Input(flag)});
-      rest = std::move(others);
+    auto same = [&](const at::Tensor& gradient) {
+      return gradient.numel() != 0 && gradient.scalar_type() == gradients[0].scalar_type();
+    };
+    if (std::all_of(gradients.begin(), gradients.end(), same)) {
+      if (!gradients.empty()) unscale(gradients, found, inverse_scale);
+      return;
     }
+    // Of one dtype at a time; an empty one has no flag to give.
+    std::vector<at::Tensor> rest(gradients.begin(), gradients.end());
+    std::erase_if(rest, [](const at::Tensor& gradient) { return gradient.numel() == 0; });
+    while (!rest.empty()) {
+      const at::ScalarType type = rest[0].scalar_type();
+      std::vector<at::Tensor> list;
+      std::copy_if(rest.begin(), rest.end(), std::back_inserter(list),
+                   [&](const at::Tensor& gradient) { return gradient.scalar_type() == type; });
+      unscale(list, found, inverse_scale);
+      std::erase_if(rest, [&](const at::Tensor& gradient) { return gradient.scalar_type() == type; });
+    }
+  }
+
+ private:
+  static void unscale(at::TensorList gradients, const at::Tensor& found, const at::Tensor& inverse_scale) {
+    static const lowering::Operator &non_finite = operator_named("has_non_finite"),
+                                    &maximum = operator_named("maximum"), &multiply = operator_named("mul"),
+                                    &amax = operator_named("amax");
+    const DType common = dtype_of(gradients[0]);
+    const at::Device device = gradients[0].device();
+    const at::Tensor flags = empty({static_cast<int64_t>(gradients.size())}, at::ScalarType::Float, device);
+    const at::Tensor flag = empty({}, at::ScalarType::Float, device);
+    const ListOperand each = gradients, flag_of_each = ListOperand::element_of(flags);
+    record_list(non_finite, common, /*reduces=*/true, gradients, {&flag_of_each, 1}, {&each, 1});
+    const ListOperand factors[] = {each, inverse_scale};
+    record_list(multiply, common, /*reduces=*/false, gradients, {&each, 1}, factors);
+    record_reduction({amax, amax, amax, amax}, DType::Float32, DType::Float32, flags, 1, flag);
+    record_elementwise(maximum, DType::Float32, found, {Input(found), Input(flag)});
   }
 };
 using CheckAndUnscaleKernel = UnboxedList<CheckAndUnscale, at::TensorList, const at::Tensor&, const at::Tensor&>;

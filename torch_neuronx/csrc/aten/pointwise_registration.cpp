@@ -53,6 +53,18 @@ struct BinaryNumber final : UnboxedKernel {
     return kernel_->call(op_, {&x, &y}, &n);
   }
 };
+struct Ternary final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& y, const at::Tensor& z) {
+    return kernel_->call(op_, {&x, &y, &z}, nullptr);
+  }
+};
+struct TernaryNumber final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& y, const at::Tensor& z, const at::Scalar& n) {
+    return kernel_->call(op_, {&x, &y, &z}, &n);
+  }
+};
 struct UnaryInPlace final : UnboxedKernel {
   using UnboxedKernel::UnboxedKernel;
   at::Tensor& operator()(at::Tensor& x) { return kernel_->call(op_, {&x}, nullptr), x; }
@@ -69,6 +81,18 @@ struct BinaryNumberInPlace final : UnboxedKernel {
   using UnboxedKernel::UnboxedKernel;
   at::Tensor& operator()(at::Tensor& x, const at::Tensor& y, const at::Scalar& n) {
     return kernel_->call(op_, {&x, &y}, &n), x;
+  }
+};
+struct TernaryInPlace final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor& operator()(at::Tensor& x, const at::Tensor& y, const at::Tensor& z) {
+    return kernel_->call(op_, {&x, &y, &z}, nullptr), x;
+  }
+};
+struct TernaryNumberInPlace final : UnboxedKernel {
+  using UnboxedKernel::UnboxedKernel;
+  at::Tensor& operator()(at::Tensor& x, const at::Tensor& y, const at::Tensor& z, const at::Scalar& n) {
+    return kernel_->call(op_, {&x, &y, &z}, &n), x;
   }
 };
 
@@ -93,9 +117,9 @@ std::optional<c10::KernelFunction> unboxed_kernel(const c10::OperatorHandle& op,
       return std::nullopt;
     }
   }
-  if (schema.returns().size() != 1 || tensors < 1 || tensors > 2 || numbers > 1) return std::nullopt;
+  if (schema.returns().size() != 1 || tensors < 1 || tensors > 3 || numbers > 1) return std::nullopt;
   const bool in_place = schema.arguments()[0].alias_info() != nullptr;
-  const size_t form = (in_place ? 4 : 0) + (tensors - 1) * 2 + numbers;
+  const size_t form = (in_place ? 6 : 0) + (tensors - 1) * 2 + numbers;
   switch (form) {
     case 0:
       return unboxed<Unary>(kernel, op);
@@ -106,13 +130,21 @@ std::optional<c10::KernelFunction> unboxed_kernel(const c10::OperatorHandle& op,
     case 3:
       return unboxed<BinaryNumber>(kernel, op);
     case 4:
-      return unboxed<UnaryInPlace>(kernel, op);
+      return unboxed<Ternary>(kernel, op);
     case 5:
-      return unboxed<UnaryNumberInPlace>(kernel, op);
+      return unboxed<TernaryNumber>(kernel, op);
     case 6:
+      return unboxed<UnaryInPlace>(kernel, op);
+    case 7:
+      return unboxed<UnaryNumberInPlace>(kernel, op);
+    case 8:
       return unboxed<BinaryInPlace>(kernel, op);
-    default:
+    case 9:
       return unboxed<BinaryNumberInPlace>(kernel, op);
+    case 10:
+      return unboxed<TernaryInPlace>(kernel, op);
+    default:
+      return unboxed<TernaryNumberInPlace>(kernel, op);
   }
 }
 

@@ -14,8 +14,9 @@ eager::TensorArgument read_argument(const at::Tensor& tensor);
 eager::TensorArgument write_argument(const at::Tensor& tensor);
 // For list commands: the memory of a tensor whose elements the command visits in the order of memory, or of one element
 // that stands for all.
-eager::FlatArgument read_flat(const at::Tensor& tensor, bool repeated = false);
-eager::FlatArgument write_flat(const at::Tensor& tensor);
+// `element`: where a repeated one lies in the tensor, in elements.
+void add_input(eager::ListRecording& list, const at::Tensor& tensor, bool repeated = false, int64_t element = 0);
+void add_output(eager::ListRecording& list, const at::Tensor& tensor, int64_t element = 0);
 // The value of a 0-dimensional CPU tensor. Declines for complex ones.
 Scalar host_number(const at::Tensor& tensor);
 // The number as an operand of the common dtype `common`: rounded where that is bfloat16 or float16.
