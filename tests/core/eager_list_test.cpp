@@ -2,6 +2,7 @@
 // from prepared plans.
 #include <gtest/gtest.h>
 
+#include "neuron/base/error.h"
 #include "neuron/eager/list_recording.h"
 #include "neuron/eager/recorder.h"
 #include "neuron/eager/stream.h"
@@ -113,6 +114,36 @@ TEST_F(Lists, SumsOfEachItem) {
   for (int item = 0; item < kItems; ++item) {
     EXPECT_EQ(static_cast<float*>(sums[item].data)[0], static_cast<float>((1 + item) * count_of(item)));
     EXPECT_EQ(static_cast<float*>(sums[item].data)[1], static_cast<float>(item));  // not written
+  }
+}
+
+void run_failure(const kernels::Call&) { fail(ErrorKind::Index, "index 7 is out of range"); }
+const kernels::Kernel failure{"test_list_failure", run_failure, true};
+
+TEST_F(Lists, AnItemWithoutAValueDoesNotStopTheOthers) {
+  auto x = list(0), y = list(10);
+  for (int round = 0; round < 4; ++round) {  // planned, prepared, replayed
+    {
+      ListRecording recording(stream, *lowering::find_operator("fill"), DType::Float32, false, 1, 1, {}, kItems, 1);
+      for (int item = 0; item < kItems; ++item) {
+        recording.begin_item(count_of(item));
+        recording.add_output(x[item]);
+        recording.add_input(Scalar::of(1.0));
+      }
+      recording.finish();
+    }
+    synchronize(stream, FlushReason::Synchronize);
+    const int64_t sizes[] = {count_of(2)}, strides[] = {1};
+    const TensorArgument broken{x[2].data, x[2].block, DType::Float32, sizes, strides, nullptr};
+    record_kernel(stream, failure, {&broken, 1}, {}, {}, {}, false, 1);
+    scale(x, 2);
+    apply("add_unscaled", x, y);
+    EXPECT_THROW(synchronize(stream, FlushReason::Synchronize), Error);
+    for (int item : {0, 1, 3, 4}) {
+      synchronize_for_read(stream, x[item].block, FlushReason::HostRead);
+      expect(x, item, 2.0f + static_cast<float>(item) + 10.0f + static_cast<float>(item));
+    }
+    EXPECT_THROW(synchronize_for_read(stream, x[2].block, FlushReason::HostRead), Error) << "round " << round;
   }
 }
 
