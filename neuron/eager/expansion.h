@@ -21,6 +21,13 @@ class Expansion {
   const Window& expand(const Window& window);
   // Of command `index` of the expanded window.
   Place place(int32_t index) const { return places_.empty() ? Place{index, 0} : places_[index]; }
+  // From an operand of a command of the expanded window to the recorded command, and the operand among those of all
+  // items.
+  void locate(int32_t& command, int32_t& operand, const Window& window) const {
+    const Place found = place(command);
+    command = found.command;
+    operand += found.item * static_cast<int32_t>(window.commands[found.command].operand_count());
+  }
 
  private:
   void set_chains(int32_t first, uint32_t items);

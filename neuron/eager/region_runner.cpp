@@ -79,6 +79,10 @@ void RegionRunner::run(Window& window) noexcept {
     count_not_fused();
     if (preparing_) {
       preparing_->one_layout = !find_reuse_hazards(plan_, preparing_->hazards);
+      for (ReuseHazard& hazard : preparing_->hazards) {
+        expansion_.locate(hazard.earlier, hazard.earlier_operand, window);
+        expansion_.locate(hazard.later, hazard.later_operand, window);
+      }
       if (preparing_->one_layout) preparing_->memory = signatures_.memory();
       prepared_windows_.store(signature, std::move(preparing_));
     }
@@ -242,9 +246,8 @@ void RegionRunner::prepare_bound(std::span<const int32_t> commands, KernelStore:
   region.strides.assign(emitter_.strides().begin(), emitter_.strides().end());
   emitter_.append_references(region.references);
   for (RegionEmitter::Reference& reference : region.references) {
-    const Expansion::Place place = region.members[reference.command];
-    reference.command = place.command;
-    reference.operand += place.item * static_cast<int32_t>(window_->commands[place.command].operand_count());
+    reference.command = commands[reference.command];
+    expansion_.locate(reference.command, reference.operand, *window_);
   }
 }
 

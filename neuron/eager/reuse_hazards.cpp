@@ -11,7 +11,7 @@ constexpr size_t kMostHazards = 4096;
 
 struct Access {
   int32_t command;
-  uint16_t operand;
+  int32_t operand;
   bool writes;
   const Operand* memory;
 };
@@ -36,7 +36,7 @@ void add_accesses(const Plan& plan, int32_t index, std::vector<Access>& accesses
       continue;
     const bool output = i < command.output_count;
     const bool happens = alone || (output ? planned.stored[i] : planned.sources[i - command.output_count].command < 0);
-    if (happens) accesses.push_back({index, static_cast<uint16_t>(i), output, &operand});
+    if (happens) accesses.push_back({index, i, output, &operand});
   }
 }
 

@@ -14,9 +14,9 @@
 namespace neuron::eager {
 
 struct ReuseHazard {
-  int32_t earlier, later;  // commands, as recorded
-  uint16_t earlier_operand, later_operand;
-  bool may_coincide;  // the plan allows both to be the same elements
+  int32_t earlier, later;                  // commands of the plan; once kept, of the recorded window
+  int32_t earlier_operand, later_operand;  // then among those of all items of a list
+  bool may_coincide;                       // the plan allows both to be the same elements
 };
 
 // False when there are more than are worth looking at; `hazards` is then of no use.

@@ -117,7 +117,8 @@ WindowSignature SignatureBuilder::build(const Window& window) {
               static_cast<uint64_t>(command.common) << 48 | static_cast<uint64_t>(command.threads) << 56);
     const bool region = command.kind == CommandKind::Region;
     if (region) {
-      mixer.add(uint64_t{command.items} << 32 ^ command.reduced);
+      mixer.add(command.reduced);
+      mixer.add(command.items);
       for (int d = 0; d < command.rank; ++d) mixer.add(static_cast<uint64_t>(command.sizes[d]));
       for (int a = 0; a < command.attribute_count; ++a) mixer.add(static_cast<uint64_t>(command.attributes[a]));
     }
