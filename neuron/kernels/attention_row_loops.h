@@ -2,20 +2,18 @@
 // attention_tile_loops.h, in the same way and with the same requirements; also kDotSums and kWeighedVectors, and for
 // each kind of element in memory a struct with kBytes of a unit, load(), load_first() and step().
 
-// Memory is asked for so many bytes before it is read: the processor's own prefetching does not look beyond a page. It
-// comes to the second cache; the first has no room for what lies in between.
-constexpr int64_t kAhead = 16384;
-
-NEURON_INLINE int64_t bytes_ahead(int64_t row_bytes, int64_t used_bytes) {
-  int64_t rows = kAhead / (used_bytes < 64 ? 64 : used_bytes);
-  return (rows < kDotSums ? kDotSums : rows) * row_bytes;
+// While rows are met, those that come next are asked for, into the second cache: four runs of them side by side, which
+// memory serves faster than one. Row k asks for this one, and at each offset in itself for the same.
+NEURON_INLINE const char* row_to_fetch(const NextRows& next, int64_t k, int64_t count) {
+  int64_t quarter = count / 4;
+  return next.data + (k < 4 * quarter ? k % 4 * quarter + k / 4 : k) * next.row_bytes;
 }
 
 // kChunks: of 16 units in a row, 0 when not known.
 template <typename Elements, int kRows, int kVectors, int kChunks, bool kPrefetches>
-NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, int64_t ahead, int64_t depth,
-                                 const float* vectors, int64_t vector_stride, float scale, float* result,
-                                 int64_t result_stride) {
+NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, const char* next, int64_t next_quarter,
+                                 int64_t next_row_bytes, int64_t depth, const float* vectors, int64_t vector_stride,
+                                 float scale, float* result, int64_t result_stride) {
   Vector sums[kVectors * kRows];
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors * kRows; ++i) sums[i] = zero();
@@ -28,7 +26,10 @@ NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, int64_t ah
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       const char* place = rows + i * row_bytes + 16 * Elements::kBytes * c;
-      if (kPrefetches) __builtin_prefetch(place + ahead, 0, 2);
+      if (kPrefetches && 16 * Elements::kBytes * c % 64 == 0) {
+        const char* fetched = next + (i % 4 * next_quarter + i / 4 * next_row_bytes);
+        __builtin_prefetch(fetched + 16 * Elements::kBytes * c, 0, 2);
+      }
       Vector row = Elements::load(place);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[v * kRows + i] = Elements::step(x[v], row, sums[v * kRows + i]);
@@ -57,28 +58,29 @@ NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, int64_t ah
 template <typename Elements, int kRows, int kVectors, int kChunks>
 NEURON_TARGET void dot_rows_of(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* vectors,
                                int64_t vector_stride, int vector_count, float scale, float* result,
-                               int64_t result_stride) {
-  const int64_t ahead = bytes_ahead(row_bytes, depth * Elements::kBytes);
+                               int64_t result_stride, NextRows next) {
+  const int64_t next_quarter = count / 4 * next.row_bytes;
   int64_t k = 0;
   for (; k + kRows <= count; k += kRows, rows += kRows * row_bytes) {
-    dot_rows_tile<Elements, kRows, kVectors, kChunks, true>(rows, row_bytes, ahead, depth, vectors, vector_stride,
+    dot_rows_tile<Elements, kRows, kVectors, kChunks, true>(rows, row_bytes, next.data + k / 4 * next.row_bytes,
+                                                            next_quarter, next.row_bytes, depth, vectors, vector_stride,
                                                             scale, result + k, result_stride);
     int r = kVectors;
     for (; r + kVectors <= vector_count; r += kVectors) {
-      dot_rows_tile<Elements, kRows, kVectors, kChunks, false>(rows, row_bytes, 0, depth, vectors + r * vector_stride,
-                                                               vector_stride, scale, result + r * result_stride + k,
-                                                               result_stride);
+      dot_rows_tile<Elements, kRows, kVectors, kChunks, false>(rows, row_bytes, rows, 0, 0, depth,
+                                                               vectors + r * vector_stride, vector_stride, scale,
+                                                               result + r * result_stride + k, result_stride);
     }
     for (; r < vector_count; ++r) {
-      dot_rows_tile<Elements, kRows, 1, kChunks, false>(rows, row_bytes, 0, depth, vectors + r * vector_stride,
+      dot_rows_tile<Elements, kRows, 1, kChunks, false>(rows, row_bytes, rows, 0, 0, depth, vectors + r * vector_stride,
                                                         vector_stride, scale, result + r * result_stride + k,
                                                         result_stride);
     }
   }
   for (; k < count; ++k, rows += row_bytes) {
     for (int r = 0; r < vector_count; ++r) {
-      dot_rows_tile<Elements, 1, 1, 0, false>(rows, row_bytes, 0, depth, vectors + r * vector_stride, vector_stride,
-                                              scale, result + r * result_stride + k, result_stride);
+      dot_rows_tile<Elements, 1, 1, 0, false>(rows, row_bytes, rows, 0, 0, depth, vectors + r * vector_stride,
+                                              vector_stride, scale, result + r * result_stride + k, result_stride);
     }
   }
 }
@@ -86,28 +88,28 @@ NEURON_TARGET void dot_rows_of(const char* rows, int64_t row_bytes, int64_t coun
 template <typename Elements, int kRows, int kVectors>
 NEURON_TARGET void dot_rows_by(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* vectors,
                                int64_t vector_stride, int vector_count, float scale, float* result,
-                               int64_t result_stride) {
+                               int64_t result_stride, NextRows next) {
   auto* body = depth == 32    ? dot_rows_of<Elements, kRows, kVectors, 2>
                : depth == 64  ? dot_rows_of<Elements, kRows, kVectors, 4>
                : depth == 128 ? dot_rows_of<Elements, kRows, kVectors, 8>
                               : dot_rows_of<Elements, kRows, kVectors, 0>;
-  body(rows, row_bytes, count, depth, vectors, vector_stride, vector_count, scale, result, result_stride);
+  body(rows, row_bytes, count, depth, vectors, vector_stride, vector_count, scale, result, result_stride, next);
 }
 
 template <typename Elements>
 NEURON_TARGET void dot_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
-                            int64_t vector_stride, int vector_count, float scale, float* result,
-                            int64_t result_stride) {
+                            int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride,
+                            NextRows next) {
   auto* body = vector_count >= 4   ? dot_rows_by<Elements, kDotSums / 4, 4>
                : vector_count == 3 ? dot_rows_by<Elements, kDotSums / 4, 3>
                : vector_count == 2 ? dot_rows_by<Elements, kDotSums / 2, 2>
                                    : dot_rows_by<Elements, kDotSums, 1>;
   body(rows, row_bytes, count, depth, static_cast<const float*>(vectors), vector_stride, vector_count, scale, result,
-       result_stride);
+       result_stride, next);
 }
 
 template <typename Elements, int kCount, int kVectors>
-NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count, int64_t width,
+NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, NextRows next, int64_t count, int64_t width,
                                    const float* weights, int64_t weight_stride, float* target, int64_t target_stride) {
   Vector sums[kCount][kVectors];
 #pragma GCC unroll 4
@@ -118,8 +120,11 @@ NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, int64_t 
   int64_t last = width - 16 * (kVectors - 1);  // elements of the last vector
   for (int64_t k = 0; k < count; ++k, rows += row_bytes) {
     Vector row[kVectors];
+    const char* fetched = row_to_fetch(next, k, count);
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(rows + ahead + 16 * Elements::kBytes * v, 0, 2);
+    for (int v = 0; v < kVectors; v += 4 / Elements::kBytes) {
+      __builtin_prefetch(fetched + 16 * Elements::kBytes * v, 0, 2);
+    }
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors - 1; ++v) row[v] = Elements::load(rows + 16 * Elements::kBytes * v);
     const char* end = rows + 16 * Elements::kBytes * (kVectors - 1);
@@ -146,23 +151,24 @@ NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, int64_t 
 
 // kCount vectors of weights at a time: a row is loaded once for them.
 template <typename Elements, int kCount>
-NEURON_TARGET void weigh_rows_of(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count, int64_t width,
+NEURON_TARGET void weigh_rows_of(const char* rows, int64_t row_bytes, NextRows next, int64_t count, int64_t width,
                                  const float* weights, int64_t weight_stride, float* target, int64_t target_stride) {
   constexpr int kVectors = kCount == 1 ? 2 * kWeighedVectors : kWeighedVectors;
   int64_t j = 0;
   for (; width - j >= 16 * kVectors; j += 16 * kVectors) {
-    weigh_rows_tile<Elements, kCount, kVectors>(rows + j * Elements::kBytes, row_bytes, ahead, count, 16 * kVectors,
-                                                weights, weight_stride, target + j, target_stride);
+    weigh_rows_tile<Elements, kCount, kVectors>(rows + j * Elements::kBytes, row_bytes,
+                                                {next.data + j * Elements::kBytes, next.row_bytes}, count,
+                                                16 * kVectors, weights, weight_stride, target + j, target_stride);
   }
   for (; width - j >= 16 * kWeighedVectors; j += 16 * kWeighedVectors) {
-    weigh_rows_tile<Elements, kCount, kWeighedVectors>(rows + j * Elements::kBytes, row_bytes, ahead, count,
-                                                       16 * kWeighedVectors, weights, weight_stride, target + j,
-                                                       target_stride);
+    weigh_rows_tile<Elements, kCount, kWeighedVectors>(
+        rows + j * Elements::kBytes, row_bytes, {next.data + j * Elements::kBytes, next.row_bytes}, count,
+        16 * kWeighedVectors, weights, weight_stride, target + j, target_stride);
   }
   for (; j < width; j += 16) {
-    weigh_rows_tile<Elements, kCount, 1>(rows + j * Elements::kBytes, row_bytes, ahead, count,
-                                         width - j < 16 ? width - j : 16, weights, weight_stride, target + j,
-                                         target_stride);
+    weigh_rows_tile<Elements, kCount, 1>(
+        rows + j * Elements::kBytes, row_bytes, {next.data + j * Elements::kBytes, next.row_bytes}, count,
+        width - j < 16 ? width - j : 16, weights, weight_stride, target + j, target_stride);
   }
 }
 
@@ -183,19 +189,20 @@ struct WeighRows {
   int64_t weight_stride;
   float* target;
   int64_t target_stride;
+  NextRows next;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    int64_t ahead = r == 0 ? bytes_ahead(row_bytes, width * Elements::kBytes) : 0;  // later ones find them in a cache
-    weigh_rows_of<Elements, kCount>(rows, row_bytes, ahead, count, width, weights + r * weight_stride, weight_stride,
-                                    target + r * target_stride, target_stride);
+    weigh_rows_of<Elements, kCount>(rows, row_bytes, r == 0 ? next : NextRows{rows, 0}, count, width,
+                                    weights + r * weight_stride, weight_stride, target + r * target_stride,
+                                    target_stride);
   }
 };
 
 template <typename Elements>
 NEURON_TARGET void weigh_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
-                              int64_t weight_stride, int vectors, float* target, int64_t target_stride) {
+                              int64_t weight_stride, int vectors, float* target, int64_t target_stride, NextRows next) {
   over_vectors(vectors,
-               WeighRows<Elements>{rows, row_bytes, count, width, weights, weight_stride, target, target_stride});
+               WeighRows<Elements>{rows, row_bytes, count, width, weights, weight_stride, target, target_stride, next});
 }
 
 NEURON_TARGET float row_exponentials(float* row, int64_t count, float shift) {

@@ -71,7 +71,7 @@ NEURON_TARGET void pair_rows(const char* rows, int64_t row_bytes, int64_t count,
 
 // Two keys a step: their rows are interleaved in registers. Weights are pairs.
 template <int kCount, int kBlocks>
-NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count,
+NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, NextRows next, int64_t count,
                                         int64_t width, const float (*weights)[kMostWeighed / 2], float* target,
                                         int64_t target_stride) {
   Vector sums[kCount][2 * kBlocks];
@@ -84,10 +84,11 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int
   for (int64_t k = 0; k < count; k += 2, rows += 2 * row_bytes) {
     bool paired = k + 1 < count;
     __m512i row[2 * kBlocks];
+    const char *fetched = row_to_fetch(next, k, count), *fetched_too = row_to_fetch(next, k + 1, count);
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      __builtin_prefetch(rows + ahead + 64 * b, 0, 2);
-      __builtin_prefetch(rows + ahead + row_bytes + 64 * b, 0, 2);
+      __builtin_prefetch(fetched + 64 * b, 0, 2);
+      __builtin_prefetch(fetched_too + 64 * b, 0, 2);
     }
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
@@ -118,18 +119,20 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, int
 }
 
 template <int kCount>
-NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, int64_t ahead, int64_t count, int64_t width,
+NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, NextRows next, int64_t count, int64_t width,
                                       const float (*weights)[kMostWeighed / 2], float* target, int64_t target_stride) {
   int64_t j = 0;
   for (; kCount == 1 && width - j >= 128; j += 128) {
-    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, ahead, count, 128, weights, target + j, target_stride);
+    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, {next.data + j * 2, next.row_bytes}, count, 128, weights,
+                               target + j, target_stride);
   }
   for (; width - j >= 64; j += 64) {
-    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, ahead, count, 64, weights, target + j, target_stride);
+    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, {next.data + j * 2, next.row_bytes}, count, 64, weights,
+                                    target + j, target_stride);
   }
   for (; j < width; j += 32) {
-    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, ahead, count, width - j < 32 ? width - j : 32, weights,
-                                    target + j, target_stride);
+    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, {next.data + j * 2, next.row_bytes}, count,
+                                    width - j < 32 ? width - j : 32, weights, target + j, target_stride);
   }
 }
 
@@ -152,19 +155,21 @@ struct WeighPairRows {
   int64_t weight_stride;
   float* target;
   int64_t target_stride;
+  NextRows next;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
     alignas(64) float pairs[kCount][kMostWeighed / 2];
     for (int i = 0; i < kCount; ++i) pair_weights(weights + (r + i) * weight_stride, count, pairs[i]);
-    int64_t ahead = r == 0 ? bytes_ahead(row_bytes, width * 2) : 0;
-    weigh_pair_rows_of<kCount>(rows, row_bytes, ahead, count, width, pairs, target + r * target_stride, target_stride);
+    weigh_pair_rows_of<kCount>(rows, row_bytes, r == 0 ? next : NextRows{rows, 0}, count, width, pairs,
+                               target + r * target_stride, target_stride);
   }
 };
 
 NEURON_TARGET void weigh_pair_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
                                    const float* weights, int64_t weight_stride, int vectors, float* target,
-                                   int64_t target_stride) {
-  over_vectors(vectors, WeighPairRows{rows, row_bytes, count, width, weights, weight_stride, target, target_stride});
+                                   int64_t target_stride, NextRows next) {
+  over_vectors(vectors,
+               WeighPairRows{rows, row_bytes, count, width, weights, weight_stride, target, target_stride, next});
 }
 
 }  // namespace

@@ -271,9 +271,12 @@ TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
     std::vector<float> target(kCount * kWidth, 1.0f), dots(kCount), weighed(5 * kDepth);
     tiles->floats.rows_by_rows(bytes(left), kLanes * 4, kCount, kLanes, right.data(), kWidth, target.data());
     results.push_back(target);
-    tiles->float_rows.dot(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount);
+    const NextRows next{bytes(rows), kDepth * 4};
+    tiles->float_rows.dot(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount,
+                          next);
     results.push_back(dots);
-    tiles->float_rows.weigh(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(), kDepth);
+    tiles->float_rows.weigh(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(), kDepth,
+                            next);
     results.push_back(weighed);
     results.push_back({tiles->row_dot(rows.data(), left.data(), 61), tiles->row_maximum(rows.data(), 61)});
     std::vector<float> line = rows;
@@ -311,13 +314,13 @@ TEST(AttentionTiles, FewVectorsMeetRowsOfEveryKind) {
       auto dot = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
         std::vector<float> result(count * kCount);
         products.dot(static_cast<const char*>(data), depth * size, kCount, depth, vectors.data() + first * padded,
-                     padded, count, 0.7f, result.data(), kCount);
+                     padded, count, 0.7f, result.data(), kCount, {static_cast<const char*>(data), 0});
         return result;
       };
       auto weigh = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
         std::vector<float> result(count * depth);
         products.weigh(static_cast<const char*>(data), depth * size, kCount, depth, weights.data() + first * kCount,
-                       kCount, count, result.data(), depth);
+                       kCount, count, result.data(), depth, {static_cast<const char*>(data), 0});
         return result;
       };
       for (const Kind& kind : kinds) {
