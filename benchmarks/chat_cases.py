@@ -39,8 +39,9 @@ def decoding(dtype: torch.dtype) -> Callable[[str], Step]:
 
         @torch.inference_mode()
         def step() -> torch.Tensor:
-            cache.crop(CONTEXT)
-            return model(token, past_key_values=cache).logits
+            logits = model(token, past_key_values=cache).logits
+            cache.crop(-1)
+            return logits
 
         with torch.inference_mode():
             model(prompt, past_key_values=cache)
