@@ -59,10 +59,16 @@ uint64_t SignatureBuilder::place_of(Seen& seen, const Operand& operand) {
 }
 
 void SignatureBuilder::add_overlaps(Mixer& mixer, bool all) {
-  order_.clear();
-  for (uint32_t i = 0; i < seen_.size(); ++i) order_.push_back(i);
-  std::sort(order_.begin(), order_.end(),
-            [&](uint32_t a, uint32_t b) { return seen_[a].ends.front() < seen_[b].ends.front(); });
+  auto before = [&](uint32_t a, uint32_t b) {
+    const char *x = seen_[a].ends.front(), *y = seen_[b].ends.front();
+    return x != y ? x < y : a < b;
+  };
+  if (order_.size() != seen_.size()) {
+    order_.resize(seen_.size());
+    for (uint32_t i = 0; i < seen_.size(); ++i) order_[i] = i;
+  }
+  // The window before was likely of the same memory.
+  if (!std::is_sorted(order_.begin(), order_.end(), before)) std::sort(order_.begin(), order_.end(), before);
   for (size_t first = 0, end = 0; first < order_.size(); first = end) {
     char* reach = seen_[order_[first]].ends.back();
     bool counts = all;
