@@ -67,6 +67,32 @@ struct Operand {
   char* low;
   char* high;
 
+  // Names memory; rank, sizes, strides and the range are still to be set.
+  void set_memory(runtime::Block* of, void* at, DType type) {
+    kind = codegen::OperandKind::Tensor;
+    dtype = type;
+    block = of;
+    generation = of ? of->generation.load(std::memory_order_relaxed) : 0;
+    data = static_cast<char*>(at);
+    scalar = 0;
+  }
+  // From the sizes and strides. `dropped`: dimensions the operand does not have; a sum over nothing still writes its
+  // result.
+  void set_range(uint64_t dropped = 0) {
+    int64_t first = 0, last = 0;
+    for (int d = 0; d < rank; ++d) {
+      if ((dropped >> d & 1) != 0) continue;
+      if (sizes[d] == 0) {
+        low = high = data;
+        return;
+      }
+      const int64_t reach = (sizes[d] - 1) * strides[d];
+      (reach < 0 ? first : last) += reach;
+    }
+    const auto size = static_cast<int64_t>(dtype_size(dtype));
+    low = data + first * size;
+    high = data + (last + 1) * size;
+  }
   // Whether every byte of the range belongs to an element.
   bool is_dense() const {
     int64_t count = 1;
@@ -111,6 +137,8 @@ struct Command {
   std::span<Operand> inputs() const { return {operands + output_count, input_count}; }
   uint32_t operand_count() const { return uint32_t{output_count} + input_count; }
   std::span<Operand> all_operands() const { return {operands, size_t{items} * operand_count()}; }
+  // Of a place among all operands.
+  bool is_output(size_t place) const { return place % operand_count() < output_count; }
   // One item as a command of its own.
   Command item(uint32_t index) const {
     if (items == 1) return *this;

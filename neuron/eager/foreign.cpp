@@ -2,13 +2,13 @@
 #include "neuron/foreign.h"
 
 #include <atomic>
-#include <exception>
 #include <string>
 
 #include "neuron/base/error.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/eager/command_graph.h"
 #include "neuron/eager/foreign.h"
+#include "neuron/eager/late_error.h"
 #include "neuron/eager/stream.h"
 #include "neuron/runtime/allocator.h"
 
@@ -62,15 +62,10 @@ neuron_status guarded(F&& body) {
   try {
     body();
     return NEURON_OK;
-  } catch (const Error& error) {
-    error_message = error.what();
-    return status_of(error.kind());
-  } catch (const std::exception& error) {
-    error_message = error.what();
-    return NEURON_INTERNAL_ERROR;
   } catch (...) {
-    error_message = "an exception of unknown type";
-    return NEURON_INTERNAL_ERROR;
+    const LateError error = current_error();
+    error_message = error.message;
+    return status_of(error.kind);
   }
 }
 

@@ -66,7 +66,7 @@ void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string
           continue;
         }
         if (operand.block == nullptr || operand.low == operand.high) continue;
-        if (i % command.operand_count() < command.output_count) stored.insert(operand.block);
+        if (command.is_output(i)) stored.insert(operand.block);
         if (operand.block->stream != pool->stream().id() && seen.insert(operand.block).second)
           externals.push_back({operand.block, operand.generation, &command});
       }
@@ -128,17 +128,13 @@ std::string GraphBody::dot() const {
       }
       text += fmt::format("    {} [label=\"{}{}\"];\n", node, command.name(), shape);
       const std::span<const Operand> operands = command.all_operands();
-      auto is_output = [&](const Operand& operand) {
-        return static_cast<size_t>(&operand - operands.data()) % command.operand_count() < command.output_count;
-      };
-      for (const Operand& input : operands) {
-        if (is_output(input)) continue;
-        auto writer = writers.find(input.block);
-        if (input.block != nullptr && writer != writers.end())
+      for (size_t i = 0; i < operands.size(); ++i) {
+        auto writer = writers.find(operands[i].block);
+        if (!command.is_output(i) && operands[i].block != nullptr && writer != writers.end())
           edges += fmt::format("  {} -> {};\n", writer->second, node);
       }
-      for (const Operand& output : operands) {
-        if (is_output(output) && output.block != nullptr) writers[output.block] = node;
+      for (size_t i = 0; i < operands.size(); ++i) {
+        if (command.is_output(i) && operands[i].block != nullptr) writers[operands[i].block] = node;
       }
     }
     text += "  }\n" + edges;

@@ -6,9 +6,8 @@
 #include "neuron/eager/stream.h"
 
 namespace neuron::eager {
-namespace {
 
-LateError current_exception() {
+LateError current_error() {
   try {
     throw;
   } catch (const Error& error) {
@@ -22,10 +21,8 @@ LateError current_exception() {
   }
 }
 
-}  // namespace
-
 Cause failure_of(const Command& command) {
-  LateError error = current_exception();
+  LateError error = current_error();
   std::string shapes;
   for (const Operand& operand : command.inputs()) {
     if (operand.kind != codegen::OperandKind::Tensor) continue;

@@ -21,8 +21,9 @@ struct LateError {
 // Shared by everything that has no value because of it.
 using Cause = std::shared_ptr<const LateError>;
 
-// The exception that is being handled, as the failure of the command: its kind and text, with the operation, its shapes
-// and where it was recorded. To be called in a catch block.
+// The exception that is being handled. To be called in a catch block.
+LateError current_error();
+// The same as the failure of the command, which its text names, with the shapes and where it was recorded.
 Cause failure_of(const Command& command);
 
 }  // namespace neuron::eager

@@ -68,13 +68,8 @@ class ListRecording {
   // Inline: a step of an optimizer adds thousands of operands.
   void fill(const FlatArgument& argument, bool one) {
     Operand& operand = *next_++;
-    operand.kind = codegen::OperandKind::Tensor;
-    operand.dtype = argument.dtype;
+    operand.set_memory(argument.block, argument.data, argument.dtype);
     operand.rank = 1;
-    operand.block = argument.block;
-    operand.generation = argument.block ? argument.block->generation.load(std::memory_order_relaxed) : 0;
-    operand.data = static_cast<char*>(argument.data);
-    operand.scalar = 0;
     operand.sizes = size_;
     operand.strides = one ? kOneElement : kDense;
     operand.low = operand.data;

@@ -16,17 +16,18 @@ constexpr int64_t kMostPieces = 4096;
 // Calls body(low, high) for the contiguous pieces that a strided access consists of, and returns true; false, without
 // a call, when there are more than kMostPieces.
 template <typename F>
-bool for_each_piece(char* data, int64_t element, std::span<const int64_t> sizes, std::span<const int64_t> strides,
-                    F&& body) {
+bool for_each_piece(const Operand& operand, F&& body) {
   struct Dimension {
     int64_t count, step;
   };
+  const auto element = static_cast<int64_t>(dtype_size(operand.dtype));
+  char* data = operand.data;
   SmallVector<Dimension, 16> dimensions;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] <= 1 || strides[d] == 0) continue;
-    const int64_t step = strides[d] * element;
-    if (step < 0) data += (sizes[d] - 1) * step;
-    dimensions.push_back({sizes[d], std::abs(step)});
+  for (int d = 0; d < operand.rank; ++d) {
+    const int64_t count = operand.sizes[d], step = operand.strides[d] * element;
+    if (count <= 1 || step == 0) continue;
+    if (step < 0) data += (count - 1) * step;
+    dimensions.push_back({count, std::abs(step)});
   }
   std::sort(dimensions.begin(), dimensions.end(),
             [](const Dimension& a, const Dimension& b) { return a.step < b.step; });
@@ -49,23 +50,6 @@ bool for_each_piece(char* data, int64_t element, std::span<const int64_t> sizes,
     body(low, low + length);
   }
   return true;
-}
-
-template <typename F>
-bool for_each_piece(const Operand& operand, F&& body) {
-  const auto rank = static_cast<size_t>(operand.rank);
-  return for_each_piece(operand.data, static_cast<int64_t>(dtype_size(operand.dtype)), {operand.sizes, rank},
-                        {operand.strides, rank}, body);
-}
-
-// From the first byte of a strided access to its last.
-std::pair<char*, char*> extent(const TensorArgument& tensor, int64_t element) {
-  char *low = static_cast<char*>(tensor.data), *high = low + element;
-  for (size_t d = 0; d < tensor.sizes.size(); ++d) {
-    const int64_t reach = (tensor.sizes[d] - 1) * tensor.strides[d] * element;
-    (reach < 0 ? low : high) += reach;
-  }
-  return {low, high};
 }
 
 bool touches_memory(const Operand& operand) {
@@ -142,21 +126,15 @@ Cause Poison::blocking(const Command& command) const {
 }
 
 Cause Poison::find(const TensorArgument& tensor) const {
-  if (!any() || tensor.block == nullptr) return nullptr;
-  if (std::find(tensor.sizes.begin(), tensor.sizes.end(), 0) != tensor.sizes.end()) return nullptr;
+  if (!any()) return nullptr;
+  Operand operand{};
+  operand.set_memory(tensor.block, tensor.data, tensor.dtype);
+  operand.rank = static_cast<uint8_t>(tensor.sizes.size());
+  operand.sizes = tensor.sizes.data();
+  operand.strides = tensor.strides.data();
+  operand.set_range();
   std::lock_guard lock(mutex_);
-  const auto it = allocations_.find(tensor.block->generation.load(std::memory_order_acquire));
-  if (it == allocations_.end()) return nullptr;
-  const auto element = static_cast<int64_t>(dtype_size(tensor.dtype));
-  Cause found;
-  auto look = [&](char* low, char* high) {
-    if (found == nullptr) found = find_in(it->second.ranges, low, high);
-  };
-  if (!for_each_piece(static_cast<char*>(tensor.data), element, tensor.sizes, tensor.strides, look)) {
-    const auto [low, high] = extent(tensor, element);
-    look(low, high);
-  }
-  return found;
+  return find_operand(operand);
 }
 
 Cause Poison::find(const runtime::Block& block) const {

@@ -17,30 +17,8 @@ namespace neuron::eager {
 
 namespace {
 
-// `dropped`: dimensions the operand does not have. A sum over nothing still writes its result.
-void set_range(Operand& operand, uint64_t dropped = 0) {
-  int64_t low = 0, high = 0;
-  for (int d = 0; d < operand.rank; ++d) {
-    if ((dropped >> d & 1) != 0) continue;
-    if (operand.sizes[d] == 0) {
-      operand.low = operand.high = operand.data;
-      return;
-    }
-    int64_t reach = (operand.sizes[d] - 1) * operand.strides[d];
-    (reach < 0 ? low : high) += reach;
-  }
-  auto size = static_cast<int64_t>(dtype_size(operand.dtype));
-  operand.low = operand.data + low * size;
-  operand.high = operand.data + (high + 1) * size;
-}
-
 void fill_memory(Window& window, const TensorArgument& argument, Operand& operand) {
-  operand.kind = codegen::OperandKind::Tensor;
-  operand.dtype = argument.dtype;
-  operand.block = argument.block;
-  operand.generation = argument.block ? argument.block->generation.load(std::memory_order_relaxed) : 0;
-  operand.data = static_cast<char*>(argument.data);
-  operand.scalar = 0;
+  operand.set_memory(argument.block, argument.data, argument.dtype);
   if (argument.owner) window.owners.push_back(argument.owner);
 }
 
@@ -119,12 +97,9 @@ namespace {
 
 void fill_range(Window& window, const MemoryRange& range, Operand& operand) {
   operand = Operand{};
-  operand.kind = codegen::OperandKind::Tensor;
-  operand.dtype = DType::UInt8;
+  operand.set_memory(range.block, range.low, DType::UInt8);
   operand.rank = 1;
-  operand.block = range.block;
-  operand.generation = range.block ? range.block->generation.load(std::memory_order_relaxed) : 0;
-  operand.data = operand.low = range.low;
+  operand.low = range.low;
   operand.high = range.high;
   const int64_t size[] = {range.high - range.low}, stride[] = {1};
   operand.sizes = window.arena.copy(std::span<const int64_t>(size));
@@ -166,7 +141,7 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
           !drops && output.sizes.size() == sizes.size() && std::equal(sizes.begin(), sizes.end(), output.sizes.begin());
       operand->strides = full || reduced == 0 ? broadcast_strides(window, output, sizes)
                                               : reduced_strides(window, output, sizes, reduced);
-      set_range(*operand, full ? 0 : reduced);
+      operand->set_range(full ? 0 : reduced);
       note_write(output);
       ++operand;
     }
@@ -177,7 +152,7 @@ void record_region(Stream& stream, const lowering::Operator& op, DType common, s
       if (input.kind == codegen::OperandKind::Tensor) {
         fill_memory(window, input.tensor, *operand);
         operand->strides = broadcast_strides(window, input.tensor, sizes);
-        set_range(*operand);
+        operand->set_range();
       } else {
         operand->kind = input.kind;
         operand->dtype = input.scalar.dtype;
@@ -218,7 +193,7 @@ void record_kernel(Stream& stream, const kernels::Kernel& kernel, std::span<cons
       operand->rank = static_cast<uint8_t>(argument.sizes.size());
       operand->sizes = window.arena.copy(argument.sizes);
       operand->strides = window.arena.copy(argument.strides);
-      set_range(*operand);
+      operand->set_range();
       ++operand;
     };
     for (const TensorArgument& output : outputs) {

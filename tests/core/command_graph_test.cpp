@@ -4,55 +4,24 @@
 #include "neuron/base/error.h"
 #include "neuron/eager/command_graph.h"
 #include "neuron/eager/recorder.h"
-#include "neuron/runtime/allocator.h"
+#include "tests/core/eager_fixture.h"
 
 namespace neuron::eager {
 namespace {
 
-constexpr int64_t kSizes[] = {4};
-constexpr int64_t kStrides[] = {1};
-
-void run_increment(const kernels::Call& call) {
-  for (int64_t i = 0; i < call.outputs[0].numel(); ++i)
-    call.outputs[0].as<float>()[i] = call.inputs[0].as<float>()[i] + 1;
-}
 // Writes the seed and the offset it is given.
 void run_random(const kernels::Call& call) {
   call.outputs[0].as<float>()[0] = static_cast<float>(call.scalars[0].as_int());
   call.outputs[0].as<float>()[1] = static_cast<float>(call.scalars[1].as_int());
 }
-const kernels::Kernel increment{"test_increment", run_increment, false};
 const kernels::Kernel random_kernel{"test_random", run_random, false};
 
-struct Graphs : testing::Test {
-  Stream& stream = default_stream(0);
-  std::vector<runtime::Block*> blocks;
-
-  // Allocated for whatever stream records now.
-  runtime::Block* block() {
-    blocks.push_back(runtime::allocate(0, 16, stream_id(recording_stream(stream))));
-    if (capturing_graph(stream) == nullptr) std::fill_n(static_cast<float*>(blocks.back()->address), 4, 0.0f);
-    return blocks.back();
-  }
-  void release(runtime::Block* block) {
-    std::erase(blocks, block);
-    record_death(block);
-    runtime::free(block);
-  }
-  static TensorArgument tensor(runtime::Block* block) {
-    return {block->address, block, DType::Float32, kSizes, kStrides, nullptr};
-  }
+struct Graphs : EagerTest {
   void run(runtime::Block* out, runtime::Block* in, Stream* on = nullptr) {
     TensorArgument output = tensor(out), input = tensor(in);
     record_kernel(recording_stream(on ? *on : stream), increment, {&output, 1}, {&input, 1}, {}, {}, false, 1);
   }
-  static float value(runtime::Block* block, int i = 0) { return static_cast<float*>(block->address)[i]; }
   void wait() { synchronize(stream, FlushReason::Synchronize); }
-  void TearDown() override {
-    set_mode(Mode::Adaptive);
-    while (!blocks.empty()) release(blocks.back());
-    wait();
-  }
 };
 
 TEST_F(Graphs, RunsNothingDuringTheCaptureAndEverythingAtEachReplay) {

@@ -7,28 +7,18 @@
 #include "neuron/eager/recorder.h"
 #include "neuron/eager/stream.h"
 #include "neuron/runtime/allocator.h"
+#include "tests/core/eager_fixture.h"
 
 namespace neuron::eager {
 namespace {
 
 constexpr int kItems = 5;
 
-struct Lists : testing::Test {
-  Stream& stream = default_stream(0);
-  std::vector<runtime::Block*> blocks;
-
+struct Lists : EagerTest {
   void SetUp() override {
     set_synchronous_compile(true);
     reset_statistics();
   }
-  void TearDown() override {
-    for (runtime::Block* block : blocks) {
-      record_death(block);
-      runtime::free(block);
-    }
-    synchronize(stream, FlushReason::Synchronize);
-  }
-
   static int64_t count_of(int item) { return 3 + 20 * item; }
   std::vector<FlatArgument> list(float first) {
     std::vector<FlatArgument> result;

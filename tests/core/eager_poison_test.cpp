@@ -12,17 +12,13 @@
 #include "neuron/eager/recorder.h"
 #include "neuron/eager/stream.h"
 #include "neuron/runtime/allocator.h"
+#include "tests/core/eager_fixture.h"
 
 namespace neuron::eager {
 namespace {
 
 bool failing = true;  // read by run_failure when it is executed
 
-void run_increment(const kernels::Call& call) {
-  const kernels::TensorView &from = call.inputs[0], &to = call.outputs[0];
-  for (int64_t i = 0; i < to.sizes[0]; ++i)
-    to.as<float>()[i * to.strides[0]] = from.as<float>()[i * from.strides[0]] + 1;
-}
 void run_failure(const kernels::Call& call) {
   if (failing) fail(ErrorKind::Index, "failure {}", call.attributes[0]);
   run_increment(call);
@@ -31,7 +27,6 @@ void run_accumulate(const kernels::Call& call) { call.outputs[0].as<float>()[0] 
 void run_out_of_memory(const kernels::Call&) { throw std::bad_alloc(); }
 void run_unknown(const kernels::Call&) { throw 5; }  // NOLINT: what a foreign library may do
 
-const kernels::Kernel increment{"test_increment", run_increment, false};
 const kernels::Kernel failure{"test_failure", run_failure, true};
 const kernels::Kernel accumulate{"test_accumulate", run_accumulate, false};
 const kernels::Kernel out_of_memory{"test_out_of_memory", run_out_of_memory, true};
@@ -41,21 +36,7 @@ constexpr int64_t kCount = 4;
 constexpr int64_t kOne[] = {1}, kTwo[] = {2}, kThree[] = {3};
 constexpr int64_t kSizes[] = {1, 2, 4};  // sizes[n] has its own address for the spans
 
-struct Poisoned : testing::Test {
-  Stream& stream = default_stream(0);
-  std::vector<runtime::Block*> blocks;
-
-  runtime::Block* block() {
-    blocks.push_back(runtime::allocate(0, 16, stream_id(recording_stream(stream))));
-    if (capturing_graph(stream) == nullptr) std::fill_n(static_cast<float*>(blocks.back()->address), 4, 0.0f);
-    return blocks.back();
-  }
-  void release(runtime::Block* block) {
-    std::erase(blocks, block);
-    record_death(block);
-    runtime::free(block);
-  }
-  static TensorArgument tensor(runtime::Block* block) { return part(block, 0, &kSizes[2], kOne); }
+struct Poisoned : EagerTest {
   static TensorArgument part(runtime::Block* block, int64_t offset, const int64_t* count, const int64_t (&stride)[1]) {
     return {static_cast<float*>(block->address) + offset, block, DType::Float32, {count, 1}, stride, nullptr};
   }
@@ -83,7 +64,6 @@ struct Poisoned : testing::Test {
                   {&output, 1}, inputs, {}, 1);
   }
 
-  static float value(runtime::Block* block, int i = 0) { return static_cast<float*>(block->address)[i]; }
   // What a synchronising call raises; empty: nothing.
   template <typename F>
   static std::string raised(F&& body) {
@@ -104,12 +84,11 @@ struct Poisoned : testing::Test {
 
   void SetUp() override { failing = true; }
   void TearDown() override {
-    set_mode(Mode::Adaptive);
-    set_synchronous_compile(false);
     while (!blocks.empty()) release(blocks.back());
     for_each_stream([&](Stream& each) { wait(&each); });
     wait();
     EXPECT_FALSE(Poison::instance().any());  // nothing is remembered of what is gone
+    EagerTest::TearDown();
   }
 };
 

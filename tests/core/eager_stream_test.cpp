@@ -7,49 +7,22 @@
 #include "neuron/base/error.h"
 #include "neuron/eager/recorder.h"
 #include "neuron/runtime/allocator.h"
+#include "tests/core/eager_fixture.h"
 
 namespace neuron::eager {
 namespace {
 
-void run_increment(const kernels::Call& call) {
-  for (int64_t i = 0; i < call.outputs[0].numel(); ++i)
-    call.outputs[0].as<float>()[i] = call.inputs[0].as<float>()[i] + 1;
-}
 void run_failure(const kernels::Call& call) { fail(ErrorKind::Index, "index 7 is out of range"); }
 std::atomic<int> raising_runs{0};
 void run_counted(const kernels::Call&) { ++raising_runs; }
 
-const kernels::Kernel increment{"test_increment", run_increment, false};
 const kernels::Kernel failure{"test_failure", run_failure, true};
 const kernels::Kernel counted{"test_counted", run_counted, true};
 
-constexpr int64_t kSizes[] = {4};
-constexpr int64_t kStrides[] = {1};
-
-struct Device : testing::Test {
-  Stream& stream = default_stream(0);
-  std::vector<runtime::Block*> blocks;
-
-  runtime::Block* block() {
-    blocks.push_back(runtime::allocate(0, 16, stream_id(stream)));
-    std::fill_n(static_cast<float*>(blocks.back()->address), 4, 0.0f);
-    return blocks.back();
-  }
-  static TensorArgument tensor(runtime::Block* block) {
-    return {block->address, block, DType::Float32, kSizes, kStrides, nullptr};
-  }
+struct Device : EagerTest {
   void run(const kernels::Kernel& kernel, runtime::Block* out, runtime::Block* in, Stream* on = nullptr) {
     TensorArgument output = tensor(out), input = tensor(in);
     record_kernel(on ? *on : stream, kernel, {&output, 1}, {&input, 1}, {}, {}, false, 1);
-  }
-  static float value(runtime::Block* block) { return static_cast<float*>(block->address)[0]; }
-  void TearDown() override {
-    set_mode(Mode::Adaptive);
-    for (runtime::Block* block : blocks) {
-      record_death(block);
-      runtime::free(block);
-    }
-    synchronize(stream, FlushReason::Synchronize);
   }
 };
 
@@ -196,7 +169,7 @@ TEST_F(Device, ForeignMemoryIsHeldUntilTheCommandRan) {
   std::weak_ptr<std::vector<float>> watch = owner;
   runtime::Block* a = block();
   TensorArgument output = tensor(a);
-  TensorArgument input{owner->data(), nullptr, DType::Float32, kSizes, kStrides, owner};
+  TensorArgument input{owner->data(), nullptr, DType::Float32, kFour, kDense, owner};
   record_kernel(stream, increment, {&output, 1}, {&input, 1}, {}, {}, false, 1);
   input.owner.reset();
   owner.reset();

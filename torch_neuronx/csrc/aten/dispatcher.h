@@ -15,6 +15,8 @@ namespace neuron::aten {
 
 // "add.Tensor", "mm", "fsdp::copy_": the namespace is aten when not given.
 c10::OperatorName full_name(std::string_view name);
+// Throws when torch has no such operator.
+c10::OperatorHandle torch_operator(const c10::OperatorName& name);
 // Registers for the life of the process. Throws when torch has no such operator.
 void add_kernel(const c10::OperatorName& name, c10::KernelFunction kernel,
                 c10::DispatchKey key = c10::DispatchKey::PrivateUse1);

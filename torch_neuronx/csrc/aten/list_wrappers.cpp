@@ -111,9 +111,6 @@ struct Power {
   }
 };
 
-// The unboxed kernels take every call.
-void never(Arguments&) { decline(); }
-
 const Registration registrations[] = {
     {"_foreach_zero_", never, &make_unboxed<ListOrLoop<Zero, at::TensorList>>},
     {"_foreach_copy_", never, &make_unboxed<ListOrLoop<Copy, at::TensorList, at::TensorList, bool>>},

@@ -73,8 +73,9 @@ bool is_plain(const at::Tensor& lead, const at::Tensor& tensor) {
 
 }  // namespace
 
-ListKernel::ListKernel(c10::OperatorHandle op, std::shared_ptr<PointwiseKernel> each, OperatorRecord& record)
-    : op_(std::move(op)), each_(std::move(each)), record_(&record) {}
+ListKernel::ListKernel(c10::OperatorHandle op, std::string form, std::shared_ptr<PointwiseKernel> each,
+                       OperatorRecord& record)
+    : op_(std::move(op)), form_(std::move(form)), each_(std::move(each)), record_(&record) {}
 
 // Records the leading items that are plain; returns how many.
 size_t ListKernel::record(const ListCall& call, std::vector<at::Tensor>* results) const {
@@ -177,15 +178,14 @@ void ListKernel::run(const ListCall& call, std::vector<at::Tensor>* results) con
 void ListKernel::loop(const ListCall& call, size_t first, std::vector<at::Tensor>* results) const {
   std::vector<c10::IValue> arguments;
   size_t list = 0;
-  for (const c10::Argument& argument : op_.schema().arguments()) {
-    const c10::TypePtr& type = argument.real_type();
-    if (type->kind() == c10::TypeKind::TensorType) {
+  for (const char kind : form_) {
+    if (kind == 't') {
       // A tensor of numbers has one an item.
       const bool numbers = call.list_count == 3 && first != 0;
       arguments.emplace_back(numbers ? call.shared->slice(0, static_cast<int64_t>(first)) : *call.shared);
-    } else if (type->kind() != c10::TypeKind::ListType) {
+    } else if (kind == 'n') {
       arguments.emplace_back(*call.number);
-    } else if (type->castRaw<c10::ListType>()->getElementType()->kind() == c10::TypeKind::TensorType) {
+    } else if (kind == 'l') {
       arguments.emplace_back(call.lists[list++].vec());
     } else {
       arguments.emplace_back(call.numbers.vec());

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "neuron/eager/list_recording.h"
@@ -32,7 +33,8 @@ struct ListCall {
 
 class ListKernel {
  public:
-  ListKernel(c10::OperatorHandle op, std::shared_ptr<PointwiseKernel> each, OperatorRecord& record);
+  // `form`: the types of the arguments; l a list of tensors, t a tensor, n a number, m a list of numbers.
+  ListKernel(c10::OperatorHandle op, std::string form, std::shared_ptr<PointwiseKernel> each, OperatorRecord& record);
   // In place when `results` is null.
   void run(const ListCall& call, std::vector<at::Tensor>* results) const;
 
@@ -41,6 +43,7 @@ class ListKernel {
   void loop(const ListCall& call, size_t first, std::vector<at::Tensor>* results) const;
 
   c10::OperatorHandle op_;
+  std::string form_;
   std::shared_ptr<PointwiseKernel> each_;
   OperatorRecord* record_;
 };
@@ -51,6 +54,7 @@ inline bool runs_along(const at::Tensor& lead, const at::Tensor& tensor) {
   if (lead.is_contiguous() && tensor.is_contiguous()) return true;
   return lead.is_non_overlapping_and_dense() && tensor.strides().equals(lead.strides());
 }
+
 // PyTorch's own loop for the items from `first` on: `arguments` are those of the call. Results are appended.
 void call_composite(const c10::OperatorHandle& op, std::vector<c10::IValue> arguments, size_t first,
                     std::vector<at::Tensor>* results);

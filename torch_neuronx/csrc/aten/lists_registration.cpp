@@ -1,5 +1,5 @@
 // Hands the list driver to the dispatcher: one unboxed kernel per row of kind list in the operator table.
-#include <type_traits>
+#include <string>
 
 #include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/lists.h"
@@ -62,7 +62,6 @@ using Number = const at::Scalar&;
 using Numbers = at::ArrayRef<at::Scalar>;
 using Tensor = const at::Tensor&;
 
-// The types of the arguments: l a list of tensors, t a tensor, n a number, m a list of numbers.
 std::string form_of(const c10::FunctionSchema& schema) {
   std::string form;
   for (const c10::Argument& argument : schema.arguments()) {
@@ -101,13 +100,12 @@ c10::KernelFunction kernel_of(const std::string& form, ListKernel kernel, bool i
 void register_lists() {
   for (const ListRow& row : kRows) {
     const c10::OperatorName name = full_name(row.op);
-    auto handle = c10::Dispatcher::singleton().findSchema(name);
-    TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
+    const c10::OperatorHandle handle = torch_operator(name);
     auto each = find_pointwise(row.each);
     if (each == nullptr) continue;  // its rule does not exist yet
-    ListKernel kernel(*handle, std::move(each), new_operator_record(c10::toString(name)));
-    const bool in_place = handle->schema().returns().empty();
-    add_kernel(name, kernel_of(form_of(handle->schema()), std::move(kernel), in_place));
+    const std::string form = form_of(handle.schema());
+    ListKernel kernel(handle, form, std::move(each), new_operator_record(c10::toString(name)));
+    add_kernel(name, kernel_of(form, std::move(kernel), /*in_place=*/handle.schema().returns().empty()));
   }
 }
 

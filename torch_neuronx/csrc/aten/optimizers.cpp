@@ -198,9 +198,6 @@ void update_scale(Arguments& arguments) {
   arguments.give(scale);
 }
 
-// The unboxed kernels take every call.
-void never(Arguments&) { decline(); }
-
 const Registration registrations[] = {
     {"_fused_adam_", never, &make_unboxed<AdamKernel<false, double>>},
     {"_fused_adam_.tensor_lr", never, &make_unboxed<AdamKernel<false, const at::Tensor&>>},

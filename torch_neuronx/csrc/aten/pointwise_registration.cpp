@@ -165,12 +165,11 @@ void register_pointwise() {
     const lowering::Operator* op = lowering::find_operator(row.lowering);
     if (op == nullptr) continue;
     const c10::OperatorName name = full_name(row.op);
-    auto handle = c10::Dispatcher::singleton().findSchema(name);
-    TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
+    const c10::OperatorHandle handle = torch_operator(name);
     OperatorRecord& record = new_operator_record(c10::toString(name));
-    const auto kernel = std::make_shared<PointwiseKernel>(row, *op, handle->schema(), record);
+    const auto kernel = std::make_shared<PointwiseKernel>(row, *op, handle.schema(), record);
     kernels_by_name().emplace(row.op, kernel);
-    if (auto function = unboxed_kernel(*handle, kernel)) {
+    if (auto function = unboxed_kernel(handle, kernel)) {
       add_kernel(name, std::move(*function));
     } else {
       add_kernel(name, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<BoxedPointwise>(kernel)));

@@ -65,19 +65,22 @@ c10::OperatorName full_name(std::string_view name) {
           dot == std::string_view::npos ? "" : std::string(rest.substr(dot + 1))};
 }
 
+c10::OperatorHandle torch_operator(const c10::OperatorName& name) {
+  const auto handle = c10::Dispatcher::singleton().findSchema(name);
+  TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
+  return *handle;
+}
+
 void add_kernel(const c10::OperatorName& name, c10::KernelFunction kernel, c10::DispatchKey key) {
   // The dispatcher undoes a registration when its handle dies; ours last as long as the process.
   static auto* handles = new std::vector<c10::RegistrationHandleRAII>;
-  TORCH_INTERNAL_ASSERT(c10::Dispatcher::singleton().findSchema(name).has_value(), "this torch", " has no operator ",
-                        c10::toString(name));
+  torch_operator(name);
   handles->push_back(
       c10::Dispatcher::singleton().registerImpl(name, key, std::move(kernel), std::nullopt, nullptr, "torch_neuronx"));
 }
 
 GeneralKernel general_kernel(const c10::OperatorName& name, Wrapper wrapper) {
-  auto handle = c10::Dispatcher::singleton().findSchema(name);
-  TORCH_INTERNAL_ASSERT(handle.has_value(), "this torch has no operator ", c10::toString(name));
-  return GeneralKernel(*handle, wrapper, new_operator_record(c10::toString(name)));
+  return GeneralKernel(torch_operator(name), wrapper, new_operator_record(c10::toString(name)));
 }
 
 c10::KernelFunction make_boxed(GeneralKernel general) {

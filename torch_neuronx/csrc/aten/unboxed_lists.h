@@ -12,6 +12,9 @@
 
 namespace neuron::aten {
 
+// The wrapper of operators whose unboxed kernels take every call.
+inline void never(Arguments&) { decline(); }
+
 inline c10::IValue boxed(at::TensorList list) { return list.vec(); }
 template <typename T>
 c10::IValue boxed(const T& value) {
