@@ -114,6 +114,16 @@ AttentionProblem::MaskRows AttentionProblem::mask_rows(int64_t batch_index) cons
   return rows;
 }
 
+void prefetch_rows(const Rows& rows, int64_t first_head, int64_t queries, int64_t first, int64_t count) {
+  constexpr int64_t kLine = 64;
+  if (rows.step() != 1) return;
+  int64_t bytes = rows.columns * static_cast<int64_t>(dtype_size(rows.dtype));
+  for (int64_t r = first; r < first + count; ++r) {
+    const char* row = rows.at(first_head + r / queries, r % queries);
+    for (int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(row + at, 0, 2);
+  }
+}
+
 Units unit_rows(const AttentionProblem& p, const Rows& rows, int64_t head, int64_t first, int64_t count,
                 Scratch& scratch) {
   if (is_units(p, rows)) return {rows.at(head, first), rows.row};
@@ -181,13 +191,18 @@ void load_panel(const AttentionProblem& p, const Rows& rows, const Panel& panel,
 void load_queries(const AttentionProblem& p, const Rows& rows, const Panel& panel, Scratch& scratch, float* target) {
   load_panel(p, rows, panel, scratch, target);
   if (p.pairs) return;
-  for (int64_t i = 0; i < p.depth * kLanes; i += kLanes) {
-    for (int64_t lane = i; lane < i + (panel.lanes + 15) / 16 * 16; ++lane) target[lane] *= p.scale;
-  }
+  alignas(64) float factors[kLanes];
+  std::fill(factors, factors + kLanes, p.scale);
+  p.tiles->scale_lanes(target, p.depth, panel.lanes, factors);
 }
 
 void store_panel(const AttentionProblem& p, const Rows& rows, const Panel& panel, const float* source,
                  Scratch& scratch) {
+  if (rows.dtype == DType::Float32 && rows.step() == 1 && panel.heads[0] == panel.heads[panel.lanes - 1]) {
+    auto* target = reinterpret_cast<float*>(rows.at(panel.heads[0], panel.positions[0]));
+    p.tiles->from_lanes(source, panel.lanes, rows.columns, target, rows.row / static_cast<int64_t>(sizeof(float)));
+    return;
+  }
   float* values = scratch.get<float>(kLanes * rows.columns);
   p.tiles->from_lanes(source, panel.lanes, rows.columns, values, rows.columns);
   for (int i = 0; i < panel.lanes; ++i) {

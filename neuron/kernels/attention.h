@@ -75,6 +75,9 @@ struct Units {
   int64_t row_bytes;
 };
 
+// Asks for rows that are met later: [first, first + count) of a group of heads with `queries` rows each.
+void prefetch_rows(const Rows& rows, int64_t first_head, int64_t queries, int64_t first, int64_t count);
+
 // Rows [first, first + count) as units along the columns: the memory itself where that is possible, else a copy.
 Units unit_rows(const AttentionProblem& p, const Rows& rows, int64_t head, int64_t first, int64_t count,
                 Scratch& scratch);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/attention.h"
@@ -16,8 +18,8 @@ namespace {
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 struct Buffers {
-  Scratch keys, values, paired_keys, scores, gradients, rounded, bias, keep, query, out_gradient, query_rows,
-      out_gradient_rows, query_gradient, key_gradient, value_gradient, rows, corrections, mask_gradient;
+  Scratch keys, values, paired_keys, scores, gradients, rounded, bias, keep, panels, query_gradient, key_gradient,
+      value_gradient, rows, corrections, mask_gradient;
 };
 thread_local Buffers buffers;
 
@@ -52,19 +54,33 @@ struct PanelGradient {
   explicit PanelGradient(const Panel& panel) : panel(panel) {}
 };
 
-// The panel's rows as units along the lanes, columns padded with zeros to a multiple of 16.
-const void* lane_rows(const AttentionProblem& p, const Rows& rows, const Panel& panel, Scratch& scratch) {
+// What prepare() writes for a panel, in floats.
+struct PanelSizes {
+  int64_t query, out_gradient, query_rows, out_gradient_rows;
+  explicit PanelSizes(const AttentionProblem& p)
+      : query(kLanes * p.units(p.depth)),
+        out_gradient(kLanes * p.units(p.value_depth)),
+        query_rows(kLanes * round_up(p.depth, 16)),
+        out_gradient_rows(kLanes * round_up(p.value_depth, 16)) {}
+  int64_t all() const { return query + out_gradient + query_rows + out_gradient_rows; }
+};
+
+// The panel's rows as units along the lanes, columns padded with zeros to a multiple of 16: the memory itself where it
+// has this form, else `target`.
+const void* lane_rows(const AttentionProblem& p, const Rows& rows, const Panel& panel, float* target) {
   int64_t width = round_up(rows.columns, 16), columns = rows.columns;
   if (!p.pairs) {
-    float* target = scratch.get<float>(kLanes * width);
+    bool adjacent = panel.heads[0] == panel.heads[panel.lanes - 1] && rows.row == width * 4;
+    if (rows.dtype == DType::Float32 && rows.step() == 1 && columns == width && adjacent) {
+      return rows.at(panel.heads[0], panel.positions[0]);
+    }
     for (int i = 0; i < panel.lanes; ++i) {
       widen_row(rows.dtype, rows.at(panel.heads[i], panel.positions[i]), rows.step(), columns, target + i * width);
       std::fill(target + i * width + columns, target + (i + 1) * width, 0.0f);
     }
     return target;
   }
-  auto* target = scratch.get<uint32_t>(kLanes / 2 * width + kLanes / 2 * columns + 1);
-  auto* gathered = reinterpret_cast<uint16_t*>(target + kLanes / 2 * width);
+  auto* gathered = buffers.rows.get<uint16_t>(kLanes * columns + 1);
   for (int i = 0; i < panel.lanes; ++i) {
     const char* source = rows.at(panel.heads[i], panel.positions[i]);
     if (rows.step() == 1) {
@@ -74,36 +90,46 @@ const void* lane_rows(const AttentionProblem& p, const Rows& rows, const Panel& 
     }
   }
   if (columns != width) std::memset(target, 0, kLanes / 2 * width * 4);
-  p.tiles->pair_rows(reinterpret_cast<const char*>(gathered), columns * 2, panel.lanes, columns, target, width);
+  p.tiles->pair_rows(reinterpret_cast<const char*>(gathered), columns * 2, panel.lanes, columns,
+                     reinterpret_cast<uint32_t*>(target), width);
   return target;
 }
 
+// `memory` is of PanelSizes.
 PanelGradient prepare(const AttentionProblem& p, const BackwardViews& views, int64_t batch, const Panel& panel,
-                      bool with_rows) {
+                      bool with_rows, float* memory) {
   PanelGradient g(panel);
+  const PanelSizes sizes(p);
   Rows query = p.rows_of(*p.query, batch), gradient = p.rows_of(views.out_gradient, batch),
-       out = p.rows_of(views.out, batch), logs = p.row_values(views.logsumexp, batch);
-  float* lanes = buffers.query.get<float>(kLanes * p.units(p.depth));
-  load_queries(p, query, panel, buffers.rows, lanes);
-  g.query = lanes;
-  lanes = buffers.out_gradient.get<float>(kLanes * p.units(p.value_depth));
-  load_panel(p, gradient, panel, buffers.rows, lanes);
-  g.out_gradient = lanes;
-  g.query_rows = with_rows ? lane_rows(p, query, panel, buffers.query_rows) : nullptr;
-  g.out_gradient_rows = with_rows ? lane_rows(p, gradient, panel, buffers.out_gradient_rows) : nullptr;
+       out = p.rows_of(views.out, batch), logs = p.row_values(views.logsumexp, batch), maxima, sums;
+  if (views.maxima != nullptr) maxima = p.row_values(*views.maxima, batch), sums = p.row_values(*views.sums, batch);
+  load_queries(p, query, panel, buffers.rows, memory);
+  g.query = memory;
+  memory += sizes.query;
+  load_panel(p, gradient, panel, buffers.rows, memory);
+  g.out_gradient = memory;
+  memory += sizes.out_gradient;
+  g.query_rows = with_rows ? lane_rows(p, query, panel, memory) : nullptr;
+  memory += sizes.query_rows;
+  g.out_gradient_rows = with_rows ? lane_rows(p, gradient, panel, memory) : nullptr;
   float* values = buffers.corrections.get<float>(2 * p.value_depth);
+  auto floats = [&](const Rows& rows, int lane, float* target) -> const float* {
+    const char* source = rows.at(panel.heads[lane], panel.positions[lane]);
+    if (rows.dtype == DType::Float32 && rows.step() == 1) return reinterpret_cast<const float*>(source);
+    widen_row(rows.dtype, source, rows.step(), p.value_depth, target);
+    return target;
+  };
   for (int i = 0; i < panel.lanes; ++i) {
     int64_t head = panel.heads[i], position = panel.positions[i];
-    widen_row(gradient.dtype, gradient.at(head, position), gradient.step(), p.value_depth, values);
-    widen_row(out.dtype, out.at(head, position), out.step(), p.value_depth, values + p.value_depth);
-    g.corrections[i] = p.tiles->row_dot(values, values + p.value_depth, p.value_depth);
+    g.corrections[i] =
+        p.tiles->row_dot(floats(gradient, i, values), floats(out, i, values + p.value_depth), p.value_depth);
     float shift = *reinterpret_cast<const float*>(logs.at(head, position));
     // A query without keys: its scores are all -infinity, and so are the arguments of their exponentials.
     if (shift == kLowest) continue;
     g.inverse_sums[i] = 1;
     if (views.maxima != nullptr) {
-      shift = *reinterpret_cast<const float*>(p.row_values(*views.maxima, batch).at(head, position));
-      g.inverse_sums[i] = 1.0f / *reinterpret_cast<const float*>(p.row_values(*views.sums, batch).at(head, position));
+      shift = *reinterpret_cast<const float*>(maxima.at(head, position));
+      g.inverse_sums[i] = 1.0f / *reinterpret_cast<const float*>(sums.at(head, position));
     }
     g.maxima[i] = shift;
   }
@@ -126,14 +152,36 @@ struct KeyBlock {
   }
 };
 
+// Keys [begin, end) of a block, which lanes before `lane` do not attend to.
+struct Stretch {
+  int64_t begin, end;
+  int lane;
+};
+
 struct ScoreGradient {
   int64_t count = 0;  // of keys; 0: none of the block is attended to
   int lanes = 0;
+  std::array<Stretch, kLanes / 16> stretches;
+  int stretch_count = 0;
   const float* scores = nullptr;
   const char *probability_rows = nullptr, *gradient_rows = nullptr;  // [key][lane]
   int64_t row_bytes = 0;
   const void* gradient_panel = nullptr;  // [unit of keys][lane]
 };
+
+// Causal order excludes the last keys of a block for whole groups of lanes: products leave these out.
+void cut(const Panel& panel, const KeyBlock& block, bool in_one, ScoreGradient& result) {
+  int64_t begin = 0;
+  for (int lane = 0; begin < result.count; lane += 16) {
+    int64_t end = result.count;
+    if (lane + 16 < panel.lanes && !in_one) {
+      int64_t last = *std::max_element(panel.limits, panel.limits + lane + 16);
+      end = std::clamp<int64_t>(last + 1 - block.first, begin, result.count);
+    }
+    if (end > begin) result.stretches[result.stretch_count++] = {begin, end, lane};
+    begin = end;
+  }
+}
 
 // Probabilities and gradients of the scores of one block; `products` says in which format.
 ScoreGradient score_gradient(const AttentionProblem& p, const AttentionProducts& products, const PanelGradient& g,
@@ -149,8 +197,20 @@ ScoreGradient score_gradient(const AttentionProblem& p, const AttentionProducts&
   }
   float* scores = buffers.scores.get<float>((kKeyBlock + 1) * kLanes);
   float* gradients = buffers.gradients.get<float>((kKeyBlock + 1) * kLanes);
-  p.products->rows_by_panel(block.keys.data, block.keys.row_bytes, count, p.units(p.depth), g.query, lanes,
-                            score_scale(p), scores, nullptr);
+  result.count = count;
+  result.lanes = lanes;
+  const bool rounds = &products == &p.tiles->pairs;
+  // Pairs of keys are rounded in place, all lanes of them.
+  cut(g.panel, block, rounds || !p.causal, result);
+  for (int i = 0; i < result.stretch_count; ++i) {
+    auto [begin, end, lane] = result.stretches[i];
+    p.products->rows_by_panel(block.keys.data + begin * block.keys.row_bytes, block.keys.row_bytes, end - begin,
+                              p.units(p.depth), g.query + lane, lanes - lane, score_scale(p),
+                              scores + begin * kLanes + lane, nullptr);
+    p.products->rows_by_panel(block.values.data + begin * block.values.row_bytes, block.values.row_bytes, end - begin,
+                              p.units(p.value_depth), g.out_gradient + lane, lanes - lane, 1,
+                              gradients + begin * kLanes + lane, nullptr);
+  }
   int64_t open = std::clamp<int64_t>(g.panel.open_end - block.first, 0, count);
   if (bias != nullptr || open < count) {
     int64_t begin = bias != nullptr ? 0 : open;
@@ -158,24 +218,27 @@ ScoreGradient score_gradient(const AttentionProblem& p, const AttentionProducts&
     p.tiles->mask(scores + begin * kLanes, count - begin, lanes, bias, open < count ? g.panel.limits : nullptr,
                   block.first + begin, unused);
   }
-  p.products->rows_by_panel(block.values.data, block.values.row_bytes, count, p.units(p.value_depth), g.out_gradient,
-                            lanes, 1, gradients, nullptr);
   SoftmaxGradient inputs;
   if (p.drops) {
     float* keep = buffers.keep.get<float>(kKeyBlock * kLanes);
     p.tiles->dropout(p.seed, g.panel.counters, block.first, count, lanes, p.threshold, p.kept, keep);
     inputs.keep = keep;
   }
-  inputs.maxima = g.maxima;
-  inputs.inverse_sums = g.inverse_sums;
-  inputs.corrections = g.corrections;
   inputs.scale = scale;
   auto* rounded = buffers.rounded.get<uint16_t>(2 * kKeyBlock * kLanes);
-  products.softmax_gradient(scores, gradients, count, lanes, inputs, rounded);
-  result.count = count;
-  result.lanes = lanes;
+  for (int i = 0; i < result.stretch_count; ++i) {
+    auto [begin, end, lane] = result.stretches[i];
+    int64_t place = begin * kLanes + lane;
+    SoftmaxGradient own = inputs;
+    if (own.keep != nullptr) own.keep += place;
+    own.maxima = g.maxima + lane;
+    own.inverse_sums = g.inverse_sums + lane;
+    own.corrections = g.corrections + lane;
+    products.softmax_gradient(scores + place, gradients + place, end - begin, lanes - lane, own, rounded);
+    for (int64_t k = begin; k < end; ++k) std::fill_n(gradients + k * kLanes, lane, 0.0f);
+  }
   result.gradient_panel = gradients;
-  if (&products == &p.tiles->pairs) {
+  if (rounds) {
     result.probability_rows = reinterpret_cast<const char*>(rounded);
     result.gradient_rows = reinterpret_cast<const char*>(rounded + count * kLanes);
     result.row_bytes = kLanes * 2;
@@ -206,11 +269,18 @@ class Backward {
 
   // All gradients of one key head and its queries.
   void head(int64_t head) const {
-    int64_t panel_size = kLanes * p_.depth;
+    int64_t panel_size = kLanes * p_.depth, prepared_size = PanelSizes(p_).all();
     float* query_gradients = buffers.query_gradient.get<float>(panels_ * panel_size);
+    float* memory = buffers.panels.get<float>(panels_ * prepared_size);
     std::fill(query_gradients, query_gradients + panels_ * panel_size, 0.0f);
+    std::vector<PanelGradient> prepared;
+    prepared.reserve(panels_);
+    for (int64_t i = 0; i < panels_; ++i) {
+      prepared.push_back(prepare(p_, views_, head / p_.key_heads, panel(head, i), true, memory + i * prepared_size));
+    }
     for (int64_t b = 0; b < blocks_; ++b) {
-      key_block(head, b, [&](const KeyBlock& block, const ScoreGradient& s, int64_t panel) {
+      auto panel_at = [&](int64_t i) { return &prepared[i]; };
+      key_block(head, b, panel_at, [&](const KeyBlock& block, const ScoreGradient& s, int64_t panel) {
         add_query_gradient(block, s, query_gradients + panel * panel_size);
       });
     }
@@ -219,13 +289,22 @@ class Backward {
 
   // Those of one block of keys alone, or of one panel of queries.
   void keys(int64_t head, int64_t index) const {
-    key_block(head, index, [](const KeyBlock&, const ScoreGradient&, int64_t) {});
+    float* memory = buffers.panels.get<float>(PanelSizes(p_).all());
+    std::optional<PanelGradient> prepared;
+    auto panel_at = [&](int64_t i) -> const PanelGradient* {
+      Panel lanes = panel(head, i);
+      if (lanes.key_end <= index * kKeyBlock) return nullptr;
+      prepared.emplace(prepare(p_, views_, head / p_.key_heads, lanes, true, memory));
+      return &*prepared;
+    };
+    key_block(head, index, panel_at, [](const KeyBlock&, const ScoreGradient&, int64_t) {});
   }
   void queries(int64_t head, int64_t index) const {
     int64_t batch = head / p_.key_heads, key_head = head % p_.key_heads;
     float* gradient = buffers.query_gradient.get<float>(kLanes * p_.depth);
     std::fill(gradient, gradient + kLanes * p_.depth, 0.0f);
-    PanelGradient g = prepare(p_, views_, batch, panel(head, index), false);
+    PanelGradient g =
+        prepare(p_, views_, batch, panel(head, index), false, buffers.panels.get<float>(PanelSizes(p_).all()));
     for (int64_t first = 0; first < g.panel.key_end; first += kKeyBlock) {
       KeyBlock block(p_, batch, key_head, first, true);
       ScoreGradient s = score_gradient(p_, *p_.products, g, p_.mask_rows(batch), block, p_.scale);
@@ -239,8 +318,9 @@ class Backward {
     return Panel(p_, head / p_.key_heads, head % p_.key_heads * p_.group(), index * kLanes, rows_ - index * kLanes);
   }
 
-  template <typename Visit>
-  void key_block(int64_t head, int64_t index, const Visit& visit) const {
+  // panel_at(i) gives panel i, or null where it attends to none of the keys.
+  template <typename PanelAt, typename Visit>
+  void key_block(int64_t head, int64_t index, const PanelAt& panel_at, const Visit& visit) const {
     int64_t batch = head / p_.key_heads, key_head = head % p_.key_heads;
     int64_t width = round_up(p_.depth, 16), value_width = round_up(p_.value_depth, 16);
     KeyBlock block(p_, batch, key_head, index * kKeyBlock, true);
@@ -249,15 +329,20 @@ class Backward {
     std::fill(key_gradient, key_gradient + block.count * width, 0.0f);
     std::fill(value_gradient, value_gradient + block.count * value_width, 0.0f);
     for (int64_t i = 0; i < panels_; ++i) {
-      Panel lanes = panel(head, i);
-      if (lanes.key_end <= block.first) continue;
-      PanelGradient g = prepare(p_, views_, batch, lanes, true);
-      ScoreGradient s = score_gradient(p_, *p_.products, g, p_.mask_rows(batch), block, p_.scale);
+      const PanelGradient* g = panel_at(i);
+      if (g == nullptr) continue;
+      ScoreGradient s = score_gradient(p_, *p_.products, *g, p_.mask_rows(batch), block, p_.scale);
       if (s.count == 0) continue;
-      p_.products->rows_by_rows(s.probability_rows, s.row_bytes, s.count, p_.units(lanes.lanes), g.out_gradient_rows,
-                                value_width, value_gradient);
-      p_.products->rows_by_rows(s.gradient_rows, s.row_bytes, s.count, p_.units(lanes.lanes), g.query_rows, width,
-                                key_gradient);
+      for (int j = 0; j < s.stretch_count; ++j) {
+        auto [begin, end, lane] = s.stretches[j];
+        auto product = [&](const char* left, const void* rows, int64_t columns, float* gradient) {
+          p_.products->rows_by_rows(left + begin * s.row_bytes + lane * 4, s.row_bytes, end - begin,
+                                    p_.units(s.lanes - lane), static_cast<const float*>(rows) + lane * columns, columns,
+                                    gradient + begin * columns);
+        };
+        product(s.probability_rows, g->out_gradient_rows, value_width, value_gradient);
+        product(s.gradient_rows, g->query_rows, width, key_gradient);
+      }
       visit(block, s, i);
     }
     store_rows(key_gradient_, batch, key_head, block, key_gradient, width);
@@ -367,7 +452,7 @@ class MaskGradient {
 
   void add(int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t own_block, float* sums) const {
     Panel lanes(p_, batch, head, row, rows);
-    PanelGradient g = prepare(p_, views_, batch, lanes, false);
+    PanelGradient g = prepare(p_, views_, batch, lanes, false, buffers.panels.get<float>(PanelSizes(p_).all()));
     int64_t begin = sums_keys_ ? 0 : own_block * kKeyBlock;
     int64_t end = sums_keys_ ? g.panel.key_end : std::min(begin + 1, g.panel.key_end);
     for (int64_t first = begin; first < end; first += kKeyBlock) {

@@ -14,7 +14,7 @@ namespace neuron::kernels {
 namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
-constexpr int kPanels = 4;        // of a task: they share the blocks of keys and values
+constexpr int kPanels = 6;        // of a task: they share the blocks of keys and values
 constexpr int64_t kOpenKeys = 8;  // keys before a panel's first excluded one are cut to a multiple, even for pairs
 
 struct Buffers {
@@ -50,13 +50,7 @@ void meet(const AttentionProblem& p, State& s, int lane, int lanes, const float*
   p.products->rows_by_panel(keys.data, keys.row_bytes, count, p.units(p.depth), query, lanes, score_scale(p), scores,
                             masked ? nullptr : maxima);
   if (masked) p.tiles->mask(scores, count, lanes, bias, crosses ? limits : nullptr, first, maxima);
-  for (int i = 0; i < lanes; ++i) {
-    shifts[i] = maxima[i] == kLowest ? 0.0f : maxima[i];
-    fades[i] = s.maxima[lane + i] - shifts[i];
-    s.maxima[lane + i] = maxima[i];
-  }
-  p.tiles->row_exponentials(fades, lanes, 0);
-  for (int i = 0; i < lanes; ++i) s.sums[lane + i] *= fades[i];
+  p.tiles->advance(maxima, lanes, s.maxima + lane, s.sums + lane, shifts, fades);
   float* keep = nullptr;
   if (p.drops) {
     keep = buffers.keep.get<float>(kKeyBlock * kLanes);
@@ -106,9 +100,7 @@ void finish(const AttentionProblem& p, State& s, const Rows& out, const Rows& lo
   if (!s.started) std::fill(s.result, s.result + p.value_depth * kLanes, 0.0f);
   alignas(64) float factors[kLanes];
   for (int i = 0; i < kLanes; ++i) factors[i] = s.sums[i] == 0 ? 0.0f : 1.0f / s.sums[i];
-  for (int64_t j = 0; j < p.value_depth; ++j) {
-    for (int i = 0; i < kLanes; ++i) s.result[j * kLanes + i] *= factors[i];
-  }
+  p.tiles->scale_lanes(s.result, p.value_depth, kLanes, factors);
   store_panel(p, out, s.panel, s.result, buffers.rows);
   for (int i = 0; i < s.panel.lanes; ++i) {
     int64_t head = s.panel.heads[i], position = s.panel.positions[i];
@@ -120,8 +112,13 @@ void finish(const AttentionProblem& p, State& s, const Rows& out, const Rows& lo
 }
 
 // Rows [first_row, first_row + rows) of a key head's group.
-void forward_rows(const AttentionProblem& p, const AttentionOutputs& outputs, int64_t batch, int64_t key_head,
-                  int64_t first_row, int64_t rows) {
+struct Task {
+  int64_t batch, key_head, first_row, rows;
+};
+
+// `next` is what the thread does next.
+void forward_rows(const AttentionProblem& p, const AttentionOutputs& outputs, const Task& task, const Task& next) {
+  auto [batch, key_head, first_row, rows] = task;
   Rows query = p.rows_of(*p.query, batch), key = p.rows_of(*p.key, batch), value = p.rows_of(*p.value, batch);
   AttentionProblem::MaskRows mask = p.mask_rows(batch);
   float* queries = buffers.queries.get<float>(kPanels * kLanes * p.units(p.depth));
@@ -141,6 +138,10 @@ void forward_rows(const AttentionProblem& p, const AttentionOutputs& outputs, in
     int64_t count = std::min(kKeyBlock, key_end - first);
     Units keys = unit_rows(p, key, key_head, first, count, buffers.keys);
     Units values = paired_rows(p, value, key_head, first, count, buffers.values);
+    if (first + kKeyBlock >= key_end) {
+      prefetch_rows(p.rows_of(outputs.out, batch), key_head * p.group(), p.queries, first_row, rows);
+      prefetch_rows(p.rows_of(*p.query, next.batch), next.key_head * p.group(), p.queries, next.first_row, next.rows);
+    }
     for (State& s : states) {
       if (s.panel.key_end > first) meet_block(p, s, mask, keys, values, first, count);
     }
@@ -166,9 +167,12 @@ void run(const Call& call) {
   }
   int64_t tasks = (rows + task_rows - 1) / task_rows;
   parallel_for(call.threads, p.batch * p.key_heads * tasks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) {
+    auto task = [&](int64_t index) {
       int64_t head = index / tasks, first = balanced(index % tasks, tasks) * task_rows;
-      forward_rows(p, outputs, head / p.key_heads, head % p.key_heads, first, std::min(task_rows, rows - first));
+      return Task{head / p.key_heads, head % p.key_heads, first, std::min(task_rows, rows - first)};
+    };
+    for (int64_t index = begin; index < end; ++index) {
+      forward_rows(p, outputs, task(index), task(std::min(index + 1, end - 1)));
     }
   });
 }

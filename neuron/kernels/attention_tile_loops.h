@@ -224,21 +224,17 @@ NEURON_TARGET void rows_by_rows(const char* left, int64_t left_bytes, int64_t co
 // --- the softmax between products ------------------------------------------------------------------------------------
 
 // exp(x) = 2^n * p(f) with n the nearest integer of y = x / ln 2 and f = y - n in [-0.5, 0.5]; p is the polynomial of
-// least relative error with p(0) = 1. The relative error is below 2 ulp + 1.25 |x| 2^-24. Results below 2^-125 are
-// zero.
+// least relative error with p(0) = 1, which is 0.77 ulp. The relative error is below 2 ulp + 1.25 |x| 2^-24. Results
+// below 2^-125 are zero.
 NEURON_INLINE Vector exponential(Vector x) {
-  Vector y = multiply(x, set(1.44269504f));
-  // Adding 1.5 * 2^23 leaves the nearest integer in the low bits.
-  Vector shifted = add(y, set(12582912.0f));
-  Vector f = subtract(y, subtract(shifted, set(12582912.0f)));
-  Vector p = set(0.00015353361959569156f);
-  p = multiply_add(p, f, set(0.0013398875016719103f));
-  p = multiply_add(p, f, set(0.00961843691766262f));
-  p = multiply_add(p, f, set(0.055503323674201965f));
-  p = multiply_add(p, f, set(0.24022647738456726f));
-  p = multiply_add(p, f, set(0.6931471824645996f));
+  Vector y = multiply(x, set(1.44269504f)), n = nearest(y), f = subtract(y, n);
+  Vector p = set(0.00132647272057961f);
+  p = multiply_add(p, f, set(0.009671512648628321f));
+  p = multiply_add(p, f, set(0.05550733743312753f));
+  p = multiply_add(p, f, set(0.24022242085238404f));
+  p = multiply_add(p, f, set(0.6931469775990815f));
   p = multiply_add(p, f, set(1.0f));
-  return zero_where_below(y, -125.0f, multiply(p, power_of_two(shifted)));
+  return zero_where_below(y, -125.0f, times_power_of_two(p, n));
 }
 
 NEURON_TARGET void mask_scores(float* scores, int64_t count, int lanes, const float* bias, const int64_t* limits,
@@ -262,6 +258,17 @@ NEURON_TARGET void mask_scores(float* scores, int64_t count, int lanes, const fl
       store(place, score);
       best = maximum(score, best);
     }
+    store(maxima + lane, best);
+  }
+}
+
+NEURON_TARGET void advance(const float* largest, int lanes, float* maxima, float* sums, float* shifts, float* fades) {
+  for (int lane = 0; lane < lanes; lane += 16) {
+    Vector best = load(largest + lane), shift = zero_where_below(best, -__FLT_MAX__, best);
+    Vector fade = exponential(subtract(load(maxima + lane), shift));
+    store(shifts + lane, shift);
+    store(fades + lane, fade);
+    store(sums + lane, multiply(load(sums + lane), fade));
     store(maxima + lane, best);
   }
 }
@@ -376,6 +383,16 @@ NEURON_TARGET void dropout(uint64_t seed, const uint64_t* counters, int64_t firs
 }
 
 // --- layout
+
+NEURON_TARGET void scale_lanes(float* panel, int64_t units, int lanes, const float* factors) {
+  for (int lane = 0; lane < lanes; lane += 16) {
+    Vector factor = load(factors + lane);
+    for (int64_t u = 0; u < units; ++u) {
+      float* place = panel + u * kLanes + lane;
+      store(place, multiply(load(place), factor));
+    }
+  }
+}
 
 NEURON_TARGET void to_lanes(const char* const* rows, int lanes, int64_t units, void* panel) {
   auto* target = static_cast<float*>(panel);

@@ -79,6 +79,11 @@ struct AttentionTiles {
   // maxima as rows_by_panel does.
   void (*mask)(float* scores, int64_t count, int lanes, const float* bias, const int64_t* limits, int64_t first,
                float* maxima);
+  // A running softmax meets new largest scores: shifts[q] is largest[q], or 0 where that is -infinity; fades[q] =
+  // exp(maxima[q] - shifts[q]); sums[q] *= fades[q]; maxima[q] = largest[q].
+  void (*advance)(const float* largest, int lanes, float* maxima, float* sums, float* shifts, float* fades);
+  // panel[u][q] *= factors[q].
+  void (*scale_lanes)(float* panel, int64_t units, int lanes, const float* factors);
   // keep[k][q] for keys [first, first + count), first a multiple of 4: `kept` where the lane's number is below the
   // threshold, else 0. Number k of a lane is word k % 4, shifted right by 8, of Philox4x32-10 at counters[q] + k / 4.
   void (*dropout)(uint64_t seed, const uint64_t* counters, int64_t first, int64_t count, int lanes, uint32_t threshold,

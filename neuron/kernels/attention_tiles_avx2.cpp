@@ -60,13 +60,19 @@ NEURON_INLINE Vector multiply_add(Vector x, Vector y, Vector z) {
 // The second operand where the first is NaN.
 NEURON_INLINE Vector maximum(Vector x, Vector y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
 
-// A function of each half.
-NEURON_INLINE __m256 half_power_of_two(__m256 x) {
-  __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(x), 23);
-  return _mm256_castsi256_ps(_mm256_add_epi32(exponent, _mm256_set1_epi32(0x3f800000)));
+// The nearest integers, halves to even.
+NEURON_INLINE Vector nearest(Vector x) {
+  constexpr int kMode = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  return {_mm256_round_ps(x.a, kMode), _mm256_round_ps(x.b, kMode)};
 }
-// 2 to the integer in the low bits of x.
-NEURON_INLINE Vector power_of_two(Vector x) { return {half_power_of_two(x.a), half_power_of_two(x.b)}; }
+NEURON_INLINE __m256 half_times_power_of_two(__m256 x, __m256 n) {
+  __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
+  return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_add_epi32(exponent, _mm256_set1_epi32(0x3f800000))));
+}
+// x times 2 to the integers n; the result is not denormal.
+NEURON_INLINE Vector times_power_of_two(Vector x, Vector n) {
+  return {half_times_power_of_two(x.a, n.a), half_times_power_of_two(x.b, n.b)};
+}
 // y, zero where x is below the bound.
 NEURON_INLINE Vector zero_where_below(Vector x, float bound, Vector y) {
   __m256 limit = _mm256_set1_ps(bound);
@@ -221,6 +227,8 @@ const AttentionTiles attention_tiles_avx2 = {
     .bfloat16_rows = {dot_rows<BFloat16Elements>, weigh_rows<BFloat16Elements>},
     .bfloat16_pair_rows = {},
     .mask = mask_scores,
+    .advance = advance,
+    .scale_lanes = scale_lanes,
     .dropout = dropout,
     .to_lanes = to_lanes,
     .from_lanes = from_lanes,

@@ -26,11 +26,12 @@ NEURON_INLINE Vector multiply(Vector x, Vector y) { return _mm512_mul_ps(x, y); 
 NEURON_INLINE Vector multiply_add(Vector x, Vector y, Vector z) { return _mm512_fmadd_ps(x, y, z); }
 // The second operand where the first is NaN.
 NEURON_INLINE Vector maximum(Vector x, Vector y) { return _mm512_max_ps(x, y); }
-// 2 to the integer in the low bits of x.
-NEURON_INLINE Vector power_of_two(Vector x) {
-  __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(x), 23);
-  return _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(0x3f800000)));
+// The nearest integers, halves to even.
+NEURON_INLINE Vector nearest(Vector x) {
+  return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+// x times 2 to the integers n; the result is not denormal.
+NEURON_INLINE Vector times_power_of_two(Vector x, Vector n) { return _mm512_scalef_ps(x, n); }
 // y, zero where x is below the bound.
 NEURON_INLINE Vector zero_where_below(Vector x, float bound, Vector y) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(bound), _CMP_NLT_UQ), y);

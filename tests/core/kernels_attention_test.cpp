@@ -251,12 +251,18 @@ TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
       tiles->floats.softmax_gradient(probabilities.data(), gradients.data(), kCount, lanes, inputs, nullptr);
       results.push_back(probabilities);
       results.push_back(gradients);
+      std::vector<float> before(kLanes, -2.0f), shifts(kLanes), fades(kLanes), largest = maxima;
+      before[1] = largest[2] = -std::numeric_limits<float>::infinity();
+      tiles->advance(largest.data(), lanes, before.data(), sums.data(), shifts.data(), fades.data());
+      results.insert(results.end(), {before, sums, shifts, fades});
       tiles->floats.exponentials(scores.data(), kCount, lanes, maxima.data(), sums.data(), keep.data());
       results.push_back(scores);
       results.push_back(sums);
       std::vector<float> target(kDepth * kLanes, 1.0f);
       tiles->floats.columns_by_panel(bytes(rows), kDepth * 4, kDepth, kCount, scores.data(), lanes, maxima.data(),
                                      target.data());
+      results.push_back(target);
+      tiles->scale_lanes(target.data(), kDepth, lanes, fades.data());
       results.push_back(target);
       std::vector<float> lines(kLanes * kDepth), again(kDepth * kLanes, 7.0f);
       tiles->from_lanes(target.data(), lanes, kDepth, lines.data(), kDepth);
