@@ -72,17 +72,24 @@ Stream::~Stream() = default;
 namespace {
 
 // Windows end at commands that their own content picks, so that a loop without synchronisation is cut at the same
-// places in each round and its plans are found again.
-bool ends_window(const Window& window, size_t limit) {
-  constexpr size_t kShortest = 192;
+// places in each round and its plans are found again. After a wait the executor has nothing to do: it gets a few
+// short windows, each twice as long as the one before, and works while the rest is recorded. They end behind library
+// kernels, where few fusions are lost.
+constexpr int kWindowsAfterWait = 3;
+
+bool ends_window(const Window& window, size_t limit, int windows_since_wait) {
+  constexpr size_t kShortest = 192, kFirstAfterWait = 48;
   constexpr uint64_t kOneIn = 32;
   // Lists come in sequences over the same tensors, which a kernel goes through once if they are not parted: the command
   // after a sequence is the place to end.
   constexpr size_t kItemsOfACommand = 4, kMostItems = 8192;
   size_t count = window.commands.size() + window.further_items / kItemsOfACommand;
   if (window.further_items >= kMostItems) return true;
-  if (count < kShortest) return false;
   const Command& last = window.commands.back();
+  if (windows_since_wait < kWindowsAfterWait && count >= (kFirstAfterWait << windows_since_wait) &&
+      last.kind == CommandKind::Kernel && last.items <= 1)
+    return true;
+  if (count < kShortest) return false;
   if (last.items > 1) return count >= 4 * limit;
   if (count >= limit || (window.commands.size() > 1 && window.commands.end()[-2].items > 1)) return true;
   if (last.output_count == 0) return false;
@@ -97,14 +104,14 @@ bool ends_window(const Window& window, size_t limit) {
 uint64_t Stream::recorded() {
   counters().commands.fetch_add(1, std::memory_order_relaxed);
   if (capturing() != nullptr) [[unlikely]] {
-    if (ends_window(*window_, settings().window_limit.load(std::memory_order_relaxed)))
+    if (ends_window(*window_, settings().window_limit.load(std::memory_order_relaxed), kWindowsAfterWait))
       hand_over(FlushReason::WindowFull);
     return 0;
   }
   pending_commands_.store(static_cast<uint32_t>(window_->commands.size()), std::memory_order_relaxed);
   switch (settings().mode.load(std::memory_order_relaxed)) {
     case Mode::Adaptive:
-      if (ends_window(*window_, settings().window_limit.load(std::memory_order_relaxed)))
+      if (ends_window(*window_, settings().window_limit.load(std::memory_order_relaxed), windows_since_wait_))
         hand_over(FlushReason::WindowFull);
       return 0;
     case Mode::Immediate:
@@ -127,6 +134,7 @@ uint64_t Stream::hand_over(FlushReason reason, bool caller_waits) {
     graph->keep_window(window_, reason);
     return queue_.submitted();
   }
+  windows_since_wait_ = caller_waits ? 0 : std::min(windows_since_wait_ + 1, kWindowsAfterWait);
   if (!window_->commands.empty()) {
     counters().flushes[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
     auto full = std::move(window_);

@@ -102,6 +102,7 @@ class Stream {
   std::unique_ptr<Window> window_;
   std::vector<std::unique_ptr<Window>> spare_windows_;
   uint64_t sequence_ = 0;
+  int windows_since_wait_ = 0;  // handed over since somebody waited for everything; counts a few
   std::atomic<uint32_t> pending_commands_{0};
   std::atomic<Stream*> redirection_{nullptr};
   std::atomic<CommandGraph*> capture_{nullptr};
