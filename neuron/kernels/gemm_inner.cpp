@@ -16,6 +16,8 @@ namespace {
 bool rows_are_vectors(const GemmProblem& p) { return p.m <= kInnerVectors && is_transposed(p.b, p.k, p.n); }
 bool columns_are_vectors(const GemmProblem& p) { return p.n <= kInnerVectors && !is_transposed(p.a, p.m, p.k); }
 
+constexpr int kPartRows = 64;  // what threads share out, in rows of the matrix
+
 struct Buffers {
   Scratch arranged, widened, rows;
 };
@@ -36,12 +38,14 @@ class Streamed {
       widen_elements(p_.dtype, address(p_.a, p_.dtype, batch, v, 0), p_.a.column, p_.k, widened);
       routines_.arrange(type_, widened, p_.k, arranged + v * padded_);
     }
-    for (int64_t j = begin; j < end; j += kInnerMatrixRows) {
-      int64_t count = std::min<int64_t>(kInnerMatrixRows, end - j);
+    const bool dense = p_.b.row == 1 || p_.k <= 1;
+    const int64_t rows = dense ? kInnerMatrixRows : kPartRows;
+    for (int64_t j = begin; j < end; j += rows) {
+      int64_t count = std::min(rows, end - j);
       alignas(64) float sums[kInnerVectors * kInnerMatrixRows];
       const void* matrix = address(p_.b, p_.dtype, batch, 0, j);
       int64_t row_stride = p_.b.column;
-      if (p_.b.row != 1 && p_.k > 1) {
+      if (!dense) {
         matrix = dense_rows(batch, j, count);
         row_stride = p_.k;
       }
@@ -99,12 +103,12 @@ const InnerProducts& detected_inner_products() {
 void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines) {
   GemmProblem p = rows_are_vectors(problem) ? problem : transposed_problem(problem);
   Streamed streamed(p, routines);
-  int64_t blocks = (p.n + kInnerMatrixRows - 1) / kInnerMatrixRows;
-  int64_t grain = std::max<int64_t>(1, 262144 / std::max<int64_t>(1, p.k * kInnerMatrixRows));
+  int64_t blocks = (p.n + kPartRows - 1) / kPartRows;
+  int64_t grain = std::max<int64_t>(1, 262144 / std::max<int64_t>(1, p.k * kPartRows));
   parallel_for(p.threads, p.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end;) {
       int64_t batch = index / blocks, first = index % blocks, last = std::min(blocks, first + end - index);
-      streamed.run(batch, first * kInnerMatrixRows, std::min(p.n, last * kInnerMatrixRows));
+      streamed.run(batch, first * kPartRows, std::min(p.n, last * kPartRows));
       index += last - first;
     }
   });

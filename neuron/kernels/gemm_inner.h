@@ -9,8 +9,8 @@
 
 namespace neuron::kernels {
 
-constexpr int kInnerVectors = 8;      // at most
-constexpr int kInnerMatrixRows = 64;  // per call, at most
+constexpr int kInnerVectors = 8;       // at most
+constexpr int kInnerMatrixRows = 512;  // per call, at most
 
 struct InnerProducts {
   const char* name;

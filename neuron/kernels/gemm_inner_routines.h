@@ -34,75 +34,91 @@ struct RowsOfBFloat16 {
   NEURON_INLINE static Vector::Register in_order(const uint16_t* x) { return Vector::load_bfloat16_in_order(x); }
 };
 
-// kRows rows of the matrix with kVectors vectors.
+// One block of a row of the matrix with kVectors vectors, whose blocks are `padded` apart.
+template <typename Rows, int kVectors, int kRows>
+NEURON_INLINE void add_block(const float* arranged, int64_t padded, const typename Rows::Element* block,
+                             Vector::Register (&totals)[kVectors][kRows], int j) {
+  Vector::Register row[Rows::kRegisters];
+  Rows::load(block, row);
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 2
+    for (int part = 0; part < Rows::kRegisters; ++part) {
+      totals[v][j] =
+          Vector::multiply_add(row[part], Vector::load(arranged + v * padded + part * Vector::kLanes), totals[v][j]);
+    }
+  }
+}
+
+// kRows rows of the matrix, `gap` rows apart, with kVectors vectors.
 template <typename Rows, int kVectors, int kRows>
 NEURON_TARGET void products(const float* arranged, int64_t padded, const typename Rows::Element* matrix,
-                            int64_t row_stride, int64_t k, float* sums) {
-  constexpr int kParts = Rows::kRegisters, kBlock = kParts * Vector::kLanes;
+                            int64_t row_stride, int64_t gap, int64_t k, float* sums) {
   using Element = typename Rows::Element;
-  Vector::Register totals[kVectors][kRows], row[kParts];
+  constexpr int kBlock = Rows::kRegisters * Vector::kLanes;
+  // Of one row a few blocks before those of the next: memory likes runs of some lines.
+  constexpr int kRun = kVectors <= 2 ? 256 / (kBlock * static_cast<int>(sizeof(Element))) : 1;
+  constexpr int64_t kAhead = 2048 / sizeof(Element);
+  Vector::Register totals[kVectors][kRows];
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
 #pragma GCC unroll 8
     for (int j = 0; j < kRows; ++j) totals[v][j] = Vector::zero();
   }
   const Element* starts[kRows];
-  for (int j = 0; j < kRows; ++j) starts[j] = matrix + j * row_stride;
-  // Of long rows the near elements, else those of the rows that come next: into the second cache, as the first has no
-  // room for both. Without it each group of rows begins with misses that the processor does not foresee.
-  constexpr int64_t kLongRow = 32768, kNear = 2048;
-  const int64_t size = sizeof(Element), row_bytes = row_stride * size;
-  const int64_t ahead = row_bytes >= kLongRow || row_bytes < 0 ? kNear / size : kRows * row_stride;
+  for (int j = 0; j < kRows; ++j) starts[j] = matrix + j * gap * row_stride;
   int64_t p = 0;
-  for (; p + kBlock <= k; p += kBlock) {
+  for (; p + kRun * kBlock <= k; p += kRun * kBlock) {
 #pragma GCC unroll 8
     for (int j = 0; j < kRows; ++j) {
-      __builtin_prefetch(starts[j] + p + ahead, 0, 2);
-      Rows::load(starts[j] + p, row);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 2
-        for (int part = 0; part < kParts; ++part) {
-          totals[v][j] = Vector::multiply_add(
-              row[part], Vector::load(arranged + v * padded + p + part * Vector::kLanes), totals[v][j]);
-        }
+      for (int i = 0; i < kRun; ++i) {
+        // Into the second cache: the first has no room for what so many rows have ahead.
+        __builtin_prefetch(starts[j] + p + i * kBlock + kAhead, 0, 2);
+        add_block<Rows>(arranged + p + i * kBlock, padded, starts[j] + p + i * kBlock, totals, j);
       }
     }
   }
+  for (; p + kBlock <= k; p += kBlock) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kRows; ++j) {
+      __builtin_prefetch(starts[j] + p + kAhead, 0, 2);
+      add_block<Rows>(arranged + p, padded, starts[j] + p, totals, j);
+    }
+  }
   if (p < k) {
+#pragma GCC unroll 8
     for (int j = 0; j < kRows; ++j) {
       alignas(64) Element rest[kBlock] = {};
       std::memcpy(rest, starts[j] + p, static_cast<size_t>(k - p) * sizeof(Element));
-      Rows::load(rest, row);
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 2
-        for (int part = 0; part < kParts; ++part) {
-          totals[v][j] = Vector::multiply_add(
-              row[part], Vector::load(arranged + v * padded + p + part * Vector::kLanes), totals[v][j]);
-        }
-      }
+      add_block<Rows>(arranged + p, padded, rest, totals, j);
     }
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kRows; ++j) sums[v * kInnerMatrixRows + j] = Vector::sum(totals[v][j]);
+    for (int j = 0; j < kRows; ++j) sums[v * kInnerMatrixRows + j * gap] = Vector::sum(totals[v][j]);
   }
 }
 
-// As many rows at a time as the registers hold sums for.
+// As many rows at a time as the registers hold sums for, far from each other: the matrix is read in that many streams,
+// for a core has more of memory in several than in one. An odd number of rows between them, as streams that are a
+// power of two apart would share few sets of a cache.
 template <typename Rows, int kVectors>
 void products_of_rows(const float* arranged, int64_t padded, const void* matrix, int64_t row_stride, int64_t rows,
                       int64_t k, float* sums) {
   constexpr int kRows = Vector::kSums / kVectors < 1 ? 1 : Vector::kSums / kVectors > 8 ? 8 : Vector::kSums / kVectors;
   auto* start = static_cast<const typename Rows::Element*>(matrix);
   int64_t j = 0;
-  for (; j + kRows <= rows; j += kRows) {
-    products<Rows, kVectors, kRows>(arranged, padded, start + j * row_stride, row_stride, k, sums + j);
+  while (rows - j >= kRows) {
+    const int64_t share = (rows - j) / kRows, gap = share % 2 == 0 ? share - 1 : share;
+    for (int64_t i = 0; i < gap; ++i) {
+      products<Rows, kVectors, kRows>(arranged, padded, start + (j + i) * row_stride, row_stride, gap, k, sums + j + i);
+    }
+    j += gap * kRows;
   }
   for (; j < rows; ++j) {
-    products<Rows, kVectors, 1>(arranged, padded, start + j * row_stride, row_stride, k, sums + j);
+    products<Rows, kVectors, 1>(arranged, padded, start + j * row_stride, row_stride, 1, k, sums + j);
   }
 }
 
