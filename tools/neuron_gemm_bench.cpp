@@ -5,6 +5,7 @@
 //   neuron-gemm-bench [--blas libtorch_cpu.so] [--dtype f32|bf16|f16] [--layout nn|nt|tn] [--threads n] [m n k [batch]]
 #include <dlfcn.h>
 #include <immintrin.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <algorithm>
@@ -94,13 +95,29 @@ constexpr Shape kShapes[] = {
     {128, 128, 64, 96}, {1, 1024, 1024},   {1, 4096, 4096},   {1, 576, 1536},    {1024, 1, 1024},    {4096, 1, 4096},
 };
 
+// In huge pages where there are, as device memory is.
+class Pages {
+ public:
+  explicit Pages(size_t size) {
+    constexpr size_t kHugePage = size_t{2} << 20;
+    data_ = std::aligned_alloc(kHugePage, (size + kHugePage - 1) / kHugePage * kHugePage);
+    if (size >= kHugePage) madvise(data_, size, MADV_HUGEPAGE);
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { std::free(data_); }
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
+};
+
 struct Matrix {
-  std::vector<char> bytes;
+  Pages pages;
   GemmOperand operand;
   Matrix(DType dtype, int64_t batch, int64_t rows, int64_t columns, bool transposed)
-      : bytes(static_cast<size_t>(batch * rows * columns) * dtype_size(dtype) + 64) {
-    operand = {reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(bytes.data()) + 63) / 64 * 64), rows * columns,
-               transposed ? 1 : columns, transposed ? rows : 1};
+      : pages(static_cast<size_t>(batch * rows * columns) * dtype_size(dtype) + 64) {
+    operand = {pages.data(), rows * columns, transposed ? 1 : columns, transposed ? rows : 1};
     uint32_t state = 12345;
     for (int64_t i = 0; i < batch * rows * columns; ++i) {
       state = state * 1664525u + 1013904223u;

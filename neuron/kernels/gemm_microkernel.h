@@ -10,23 +10,31 @@ namespace neuron::kernels {
 // Element types a panel can be packed from.
 enum class PackedSource : uint8_t { Float32, BFloat16, Float16 };
 
-// An operand of a register tile: word p of lane l is at data + l * lane + p * step, in bytes.
+// An operand of a register tile: word p of lane l is at data + l * lane + p * step, in bytes. `next`, or null: the same
+// of a later tile, to be fetched into the cache meanwhile; its lanes, or its words where lanes are neighbours, are
+// `next_distance` bytes apart.
 struct TileOperand {
   const void* data;
   int64_t lane, step;
+  const void* next = nullptr;
+  int64_t next_distance = 0;
 };
 
 struct GemmMicrokernel {
   const char* name;
-  int rows;     // of the largest register tile; every smaller height has a tile of its own
-  int columns;  // panels of b hold `columns` words per word of depth
-  int group;    // elements of k in a word
-  int depth;    // elements of k in a block: part of the order of summation
+  int rows;         // of the largest register tile; every smaller height has a tile of its own
+  int narrow_rows;  // the same for narrow tiles
+  int columns;      // panels of b hold `columns` words per word of depth, or half as many for narrow tiles
+  int group;        // elements of k in a word
+  int depth;        // elements of k in a block: part of the order of summation
 
   // tile[i * stride + j] = alpha * sum (accumulate false) or tile[...] + alpha * sum for i < rows and j < columns, over
   // `words` words of depth. Either the lanes of a or its words are neighbours (4 bytes apart), as are the lanes of b.
   void (*compute)(int rows, int64_t words, const TileOperand& a, const TileOperand& b, float alpha, float* tile,
                   int64_t stride, bool accumulate);
+  // The same for tiles of half as many columns.
+  void (*compute_narrow)(int rows, int64_t words, const TileOperand& a, const TileOperand& b, float alpha, float* tile,
+                         int64_t stride, bool accumulate);
 
   // Packs `count` <= width lanes by `depth` positions. Element e of lane l at position p is source[l * lane_stride +
   // (p * group + e) * depth_stride] and goes to word p * width + l; lanes from count to width, and what the last word

@@ -15,7 +15,7 @@ namespace {
 
 struct Units {
   using Register = __m256;
-  static constexpr int kLanes = 8, kRows = 6;
+  static constexpr int kLanes = 8, kRows = 6, kNarrowRows = 12;
   NEURON_INLINE static Register zero() { return _mm256_setzero_ps(); }
   NEURON_INLINE static Register fill(float x) { return _mm256_set1_ps(x); }
   NEURON_INLINE static Register load(const void* x) { return _mm256_loadu_ps(static_cast<const float*>(x)); }
@@ -218,7 +218,8 @@ void store(PackedSource type, const float* values, int64_t count, void* target) 
 
 }  // namespace
 
-const GemmMicrokernel gemm_microkernel_avx2 = {"avx2", Units::kRows, 2 * Units::kLanes, 1, 256, compute, pack, store};
+const GemmMicrokernel gemm_microkernel_avx2 = {
+    "avx2", Units::kRows, Units::kNarrowRows, 2 * Units::kLanes, 1, 256, compute, compute_narrow, pack, store};
 
 const GemmMicrokernel* detected_gemm_microkernel() {
   const ProcessorFeatures& processor = processor_features();

@@ -12,7 +12,7 @@ namespace {
 
 struct Units {
   using Register = __m512;
-  static constexpr int kLanes = 16, kRows = 14;
+  static constexpr int kLanes = 16, kRows = 14, kNarrowRows = 14;
   NEURON_INLINE static Register zero() { return _mm512_setzero_ps(); }
   NEURON_INLINE static Register fill(float x) { return _mm512_set1_ps(x); }
   NEURON_INLINE static Register load(const void* x) { return _mm512_loadu_ps(x); }
@@ -41,7 +41,7 @@ void store(PackedSource type, const float* values, int64_t count, void* target) 
 
 }  // namespace
 
-const GemmMicrokernel gemm_microkernel_avx512 = {"avx512", Units::kRows, 2 * Units::kLanes, 1,
-                                                 256,      compute,      pack_avx512,       store};
+const GemmMicrokernel gemm_microkernel_avx512 = {"avx512", Units::kRows, Units::kNarrowRows, 2 * Units::kLanes, 1,
+                                                 256,      compute,      compute_narrow,     pack_avx512,       store};
 
 }  // namespace neuron::kernels

@@ -21,7 +21,7 @@ namespace {
 
 struct Units {
   using Register = __m512;
-  static constexpr int kLanes = 16, kRows = 14;
+  static constexpr int kLanes = 16, kRows = 14, kNarrowRows = 14;
   NEURON_INLINE static Register zero() { return _mm512_setzero_ps(); }
   NEURON_INLINE static Register fill(float x) { return _mm512_set1_ps(x); }
   NEURON_INLINE static Register load(const void* x) { return _mm512_loadu_ps(x); }
@@ -144,8 +144,8 @@ void store(PackedSource type, const float* values, int64_t count, void* target) 
 
 }  // namespace
 
-const GemmMicrokernel gemm_microkernel_bfloat16 = {"bfloat16", Units::kRows, 2 * Units::kLanes, 2, 512, compute,
-                                                   pack,       store};
+const GemmMicrokernel gemm_microkernel_bfloat16 = {
+    "bfloat16", Units::kRows, Units::kNarrowRows, 2 * Units::kLanes, 2, 512, compute, compute_narrow, pack, store};
 
 bool has_bfloat16_units() { return processor_features().runs_avx512_bf16(); }
 

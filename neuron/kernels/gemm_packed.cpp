@@ -20,11 +20,20 @@ namespace {
 
 constexpr int64_t kColumnsOfB = 512;  // of a packed block, at most: it stays in the second-level cache
 constexpr int64_t kPanelsOfA = 8;     // that are packed together, where rows of the matrix run across panels
-constexpr int64_t kSlab = 32;         // rows of a matrix that are read at a time for panels side by side
-constexpr int64_t kFewRows = 64;
+// Rows of a matrix that are read at a time for panels side by side; fewer of a large b, whose next ones are fetched.
+constexpr int64_t kSlab = 32, kFetchedSlab = 8;
+constexpr int64_t kLargeMatrix = 512 << 10;  // bytes
+constexpr int64_t kFewRows = 64, kIdleLanes = 12;
 constexpr int64_t kLargestTile = 14 * 32;
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Panels of few columns are narrow where that leaves fewer lanes idle.
+int panel_width(const GemmMicrokernel& kernel, int64_t columns) {
+  int narrow = kernel.columns / 2;
+  int64_t rest = columns % kernel.columns;
+  return columns <= kFewRows && rest > 0 && rest <= narrow ? narrow : kernel.columns;
+}
 
 struct Buffers {
   Scratch a, b, sums;
@@ -44,7 +53,8 @@ class Part {
         column_(column),
         column_end_(column_end),
         depth_(kernel.depth),
-        height_(tile_height(row_end - row, kernel.rows)),
+        width_(panel_width(kernel, column_end - column)),
+        height_(tile_height(row_end - row, most_rows(column_end - column))),
         in_place_(problem.result_dtype == DType::Float32 && (problem.result.column == 1 || problem.n == 1)),
         alpha_(static_cast<float>(problem.alpha.as_double())),
         beta_(static_cast<float>(problem.beta.as_double())) {}
@@ -52,10 +62,9 @@ class Part {
   void run() {
     // Blocks of columns of nearly equal width.
     int64_t blocks = (column_end_ - column_ + kColumnsOfB - 1) / kColumnsOfB;
-    int64_t columns = round_up((column_end_ - column_ + blocks - 1) / blocks, kernel_.columns);
+    int64_t columns = round_up((column_end_ - column_ + blocks - 1) / blocks, width_);
     int64_t words = words_of(std::min(depth_, p_.k));
-    Lanes a{p_.a, stride(p_.a.row, p_.m), stride(p_.a.column, p_.k), static_cast<int>(height_), true};
-    Lanes b{p_.b, stride(p_.b.column, p_.n), stride(p_.b.row, p_.k), kernel_.columns, false};
+    const Lanes a = lanes_of_a(), b{p_.b, stride(p_.b.column, p_.n), stride(p_.b.row, p_.k), width_, false};
     bool reads_a = reads_in_place(a), reads_b = reads_in_place(b);
     int64_t rows_of_a = height_ * (a.run_across_panels() ? kPanelsOfA : 1);
     float* panels_of_b = buffers.b.get<float>(columns * words);
@@ -70,9 +79,9 @@ class Part {
       for (int64_t l = 0; l < p_.k; l += depth_) {
         int64_t depth = std::min(depth_, p_.k - l);
         words = words_of(depth);
-        // A word that lacks an element, and a panel that lacks a column, must be packed.
+        // A word that lacks an element, and a panel that lacks a column, cannot be read in place.
         bool packs_a = !reads_a || depth % kernel_.group != 0;
-        int64_t whole = reads_b ? j + (j_end - j) / kernel_.columns * kernel_.columns : j;
+        int64_t whole = reads_b ? j + (j_end - j) / width_ * width_ : j;
         pack(b, whole, j_end, l, depth, panels_of_b + (whole - j) * words);
         for (int64_t i = row_; i < row_end_; i += rows_of_a) {
           int64_t i_end = std::min(i + rows_of_a, row_end_);
@@ -80,9 +89,10 @@ class Part {
           for (int64_t ii = i; ii < i_end; ii += height_) {
             int64_t rows = std::min(height_, i_end - ii);
             TileOperand left = packs_a ? kernel_.panel(panels_of_a + (ii - i) * words, rows) : in_place(a, ii, l);
-            for (int64_t jj = j; jj < j_end; jj += kernel_.columns) {
-              tile(ii, rows, jj, std::min<int64_t>(kernel_.columns, j_end - jj), j, l, depth, left,
-                   jj < whole ? in_place(b, jj, l) : kernel_.panel(panels_of_b + (jj - j) * words, kernel_.columns));
+            for (int64_t jj = j; jj < j_end; jj += width_) {
+              if (!packs_a && jj + width_ >= j_end) fetch_after(left, a, ii + rows, l, depth);
+              tile(ii, rows, jj, std::min<int64_t>(width_, j_end - jj), j, l, depth, left,
+                   jj < whole ? in_place(b, jj, l) : kernel_.panel(panels_of_b + (jj - j) * words, width_));
             }
           }
         }
@@ -105,12 +115,26 @@ class Part {
                           : address(lanes.matrix, p_.dtype, batch_, position, lane);
   }
 
+  Lanes lanes_of_a() const {
+    return {p_.a, stride(p_.a.row, p_.m), stride(p_.a.column, p_.k), static_cast<int>(height_), true};
+  }
+
+  bool is_narrow() const { return width_ < kernel_.columns; }
+
+  // Rows of a tile: fewer where they would compete for places of the cache, unless many columns make up for packing.
+  int64_t most_rows(int64_t columns) const {
+    int64_t rows = is_narrow() ? kernel_.narrow_rows : kernel_.rows;
+    if (stride(p_.a.column, p_.k) != 1) return rows;
+    int64_t apart = rows_apart(stride(p_.a.row, p_.m) * static_cast<int64_t>(dtype_size(p_.dtype)));
+    return apart < rows && columns > kFewRows ? rows : std::min(rows, apart);
+  }
+
   // Whether tiles take the operand from where it lies: without a pass over it, and its misses overlap arithmetic. Not
   // where the distance of its rows makes them compete for few places of a cache.
   bool reads_in_place(const Lanes& lanes) const {
     auto size = static_cast<int64_t>(dtype_size(p_.dtype));
     if (size * kernel_.group != sizeof(float)) return false;  // to be widened
-    if (lanes.are_rows && lanes.depth_stride == 1) return keeps_apart(lanes.lane_stride * size);
+    if (lanes.are_rows && lanes.depth_stride == 1) return height_ <= rows_apart(lanes.lane_stride * size);
     if (kernel_.group != 1 || lanes.lane_stride != 1) return false;
     return keeps_apart(lanes.depth_stride * size, lanes.are_rows ? RowsInPlace::Crossed : RowsInPlace::Plain);
   }
@@ -120,18 +144,41 @@ class Part {
     return {at(lanes, lane, position), lanes.lane_stride * size, lanes.depth_stride * size * kernel_.group};
   }
 
+  // Lets a tile fetch the rows that come next: at these positions, or the first ones at the next positions.
+  void fetch_after(TileOperand& left, const Lanes& a, int64_t row, int64_t l, int64_t depth) const {
+    if (row >= row_end_) row = row_, l += depth;
+    if (l >= p_.k) return;
+    left.next = at(a, row, l);
+    left.next_distance =
+        (a.depth_stride == 1 ? a.lane_stride : a.depth_stride) * static_cast<int64_t>(dtype_size(p_.dtype));
+  }
+
   // Lanes [begin, end) at positions [l, l + depth), panel after panel. Where a row of memory crosses all of them, some
   // rows at a time: they stay in the nearest cache and few pages are open.
   void pack(const Lanes& lanes, int64_t begin, int64_t end, int64_t l, int64_t depth, float* panels) const {
-    int64_t slab = lanes.run_across_panels() ? kSlab : depth, words = words_of(depth);
+    const bool fetches = lanes.run_across_panels() && !lanes.are_rows &&
+                         p_.k * p_.n * static_cast<int64_t>(dtype_size(p_.dtype)) > kLargeMatrix;
+    int64_t slab = fetches ? kFetchedSlab : lanes.run_across_panels() ? kSlab : depth, words = words_of(depth);
     for (int64_t done = 0; done < depth; done += slab) {
       for (int64_t lane = begin; lane < end; lane += lanes.width) {
         int64_t count = std::min<int64_t>(lanes.width, end - lane);
+        int64_t left = depth - done - slab;
+        if (fetches && left > 0) fetch(lanes, lane, count, l + done + slab, std::min(slab, left));
         int width = lanes.are_rows ? static_cast<int>(count) : lanes.width;
         kernel_.pack(packed_source(p_.dtype), at(lanes, lane, l + done), lanes.lane_stride, lanes.depth_stride, count,
                      std::min(slab, depth - done), width,
                      panels + (lane - begin) * words + done / kernel_.group * width);
       }
+    }
+  }
+
+  // Where rows of memory cross the lanes: what a panel takes from the next rows.
+  void fetch(const Lanes& lanes, int64_t lane, int64_t count, int64_t position, int64_t rows) const {
+    constexpr int64_t kLine = 64;
+    const auto size = static_cast<int64_t>(dtype_size(p_.dtype));
+    const char* piece = at(lanes, lane, position);
+    for (int64_t r = 0; r < rows; ++r, piece += lanes.depth_stride * size) {
+      for (int64_t byte = 0; byte < count * size; byte += kLine) __builtin_prefetch(piece + byte, 0, 2);
     }
   }
 
@@ -156,10 +203,10 @@ class Part {
       sums = sums_ + (i - row_) * sums_stride_ + (j - first_column);
       sums_stride = sums_stride_;
     }
-    bool full = columns == kernel_.columns && sums != nullptr;
+    bool full = columns == width_ && sums != nullptr;
     alignas(64) float edge[kLargestTile];
     float* target = full ? sums : edge;
-    int64_t target_stride = full ? sums_stride : kernel_.columns;
+    int64_t target_stride = full ? sums_stride : width_;
     if (first && p_.has_addend()) {
       load_addend(i, rows, j, columns, target, target_stride);
     } else if (!first && !full) {
@@ -167,8 +214,8 @@ class Part {
         std::memcpy(target + r * target_stride, sums + r * sums_stride, columns * sizeof(float));
       }
     }
-    kernel_.compute(static_cast<int>(rows), words_of(depth), a, b, alpha_, target, target_stride,
-                    !first || p_.has_addend());
+    auto* compute = is_narrow() ? kernel_.compute_narrow : kernel_.compute;
+    compute(static_cast<int>(rows), words_of(depth), a, b, alpha_, target, target_stride, !first || p_.has_addend());
     if (last && !in_place_) {
       store(i, rows, j, columns, target, target_stride);
     } else if (!full) {
@@ -226,7 +273,9 @@ class Part {
   const GemmProblem& p_;
   const GemmMicrokernel& kernel_;
   int64_t batch_, row_, row_end_, column_, column_end_;
-  int64_t depth_, height_;
+  int64_t depth_;
+  int width_;  // of a panel of b
+  int64_t height_;
   bool in_place_;
   float alpha_, beta_;
   float* sums_ = nullptr;
@@ -234,11 +283,12 @@ class Part {
 };
 
 // Few rows against a matrix whose columns lie along the sum, as a linear layer has for a short prompt: as the
-// transposed product, which reads the matrix in place and packs the few rows. The order of each sum is the same.
+// transposed product, which takes the matrix from where it lies and packs the few rows, unless too many lanes of their
+// panels are idle. The order of each sum is the same.
 bool is_better_transposed(const GemmProblem& p, const GemmMicrokernel& kernel) {
-  auto size = static_cast<int64_t>(dtype_size(p.dtype));
-  if (size * kernel.group != sizeof(float) || p.b.row != 1 || !keeps_apart(p.b.column * size)) return false;
-  return p.m <= kFewRows && p.m < p.n && p.m % kernel.columns == 0;
+  const auto size = static_cast<int64_t>(dtype_size(p.dtype));
+  return size * kernel.group == sizeof(float) && p.b.row == 1 && p.m <= kFewRows && p.m < p.n &&
+         round_up(p.m, panel_width(kernel, p.m)) - p.m <= kIdleLanes;
 }
 
 void run_with(const GemmProblem& problem, const GemmMicrokernel& kernel) {

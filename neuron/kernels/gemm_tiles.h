@@ -17,8 +17,12 @@ struct PanelBuffers {
 
 constexpr int64_t kPanelSlack = 16;  // floats that packing may write behind a panel
 
-// Whether a tile may read an operand in place, its rows in memory being `distance` bytes apart: not where they compete
-// for few places of the nearest cache. Crossed: they cross the lanes of a row operand, of which a tile uses few.
+// How many rows of a tile may be read in place, `distance` bytes apart: more would compete for the places of the
+// nearest cache that they share.
+inline int64_t rows_apart(int64_t distance) { return distance % 4096 == 0 ? 7 : 14; }
+
+// Whether a tile may read an operand in place whose rows in memory are `distance` bytes apart, all of which it reads.
+// Crossed: they cross the lanes of a row operand, of which a tile uses few.
 enum class RowsInPlace : uint8_t { Plain, Crossed };
 inline bool keeps_apart(int64_t distance, RowsInPlace rows = RowsInPlace::Plain) {
   return distance % (rows == RowsInPlace::Crossed ? 2048 : 4096) != 0;

@@ -203,6 +203,36 @@ TEST(Gemm, BitsOfBFloat16UnitsDoNotDependOnLayoutOrThreads) {
   }
 }
 
+// Few rows take a transposed b from where it lies, by tiles whose height follows from the distance of its rows.
+TEST(Gemm, BitsOfFewRowsDoNotDependOnTheDistanceOfRowsOrInstructionSet) {
+  for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
+    for (int64_t m : {5, 9, 16, 17, 20, 33, 48, 64, 70}) {
+      for (int64_t k : {1030, 2048}) {
+        std::vector<char> expected;
+        for (const GemmMicrokernel* kernel :
+             {&gemm_microkernel_avx2, &gemm_microkernel_avx512, &gemm_microkernel_bfloat16}) {
+          if (kernel == &gemm_microkernel_avx512 && detected_gemm_microkernel() != kernel) continue;
+          const bool units = kernel == &gemm_microkernel_bfloat16;
+          if (units && (dtype != DType::BFloat16 || !has_bfloat16_units())) continue;
+          if (units) expected.clear();  // pairs are another order
+          for (int layout = 0; layout < 4; ++layout) {
+            const int64_t padding[] = {0, 2048 - k % 2048, 1024, 10};
+            Matrix a(dtype, 1, m, k, layout % 2 == 1, layout == 0 ? 0 : padding[layout]);
+            Matrix b(dtype, 1, k, 75, layout != 3, padding[layout]), result(dtype, 1, m, 75, layout == 2);
+            a.fill(1), b.fill(2);
+            const GemmProblem p = make_problem(a, b, result);
+            run_gemm_packed(p, *kernel);
+            if (expected.empty()) expect_close(p, a, b, result, nullptr);
+            std::vector<char> got = bits(result);
+            if (expected.empty()) expected = got;
+            ASSERT_TRUE(got == expected) << kernel->name << " layout " << layout << " m " << m << " k " << k;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Gemm, BitsOfStreamedProductsDoNotDependOnGapsOrThreads) {
   bool wide = detected_gemm_microkernel() == &gemm_microkernel_avx512;
   for (const InnerProducts* routines : {&inner_products_avx2, &inner_products_avx512}) {
