@@ -1,21 +1,73 @@
 // Kernels "cumsum", "cumprod", "cummax", "cummin": sequential along a line. Float sums and products run in float64
 // (narrow floats: float32) and every element is rounded once; integers wrap at 64 bits.
 //
-// A running sum waits for its last addition, so several lines go side by side: lines that lie next to one another as
-// one vector, others a few at a time.
-#include <type_traits>
+// A running sum waits for its last addition, so lines go side by side as the lanes of vectors: lines that lie next to
+// one another as they are, others transposed in squares.
+#include <immintrin.h>
 
+#include <type_traits>
+#include <utility>
+
+#include "neuron/kernels/copy_line.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/lines.h"
+#include "neuron/kernels/transpose.h"
+
+// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
+#define NEURON_AVX2 __attribute__((target("avx2")))
 
 namespace neuron::kernels {
 namespace {
 
 constexpr int64_t kColumns = 256;  // adjacent lines of one task
-constexpr int kTogether = 8;       // other lines at a time
-constexpr int64_t kBlock = 128;    // elements of each of them
+constexpr int kTogether = 16;      // other lines at a time
+constexpr int64_t kBlock = 128;    // elements of each of them, copied to one place: lines that lie a power of two apart
+                                   // would drive one another out of the cache
+
+// Elements as words of their size, which are what a transposition moves.
+template <typename S>
+auto* words(S* elements) {
+  using Word = std::conditional_t<sizeof(S) == 8, uint64_t, std::conditional_t<sizeof(S) == 4, uint32_t, uint16_t>>;
+  if constexpr (sizeof(S) == 1 || sizeof(S) == 16) {
+    return elements;
+  } else if constexpr (std::is_const_v<S>) {
+    return reinterpret_cast<const Word*>(elements);
+  } else {
+    return reinterpret_cast<Word*>(elements);
+  }
+}
+
+// 16 rows of 16 floats: running = running op row, and row = running.
+template <bool kProduct>
+NEURON_AVX2 void advance_floats(double* running, float* square) {
+  auto join = [](__m256d x, __m256d y) NEURON_AVX2 { return kProduct ? _mm256_mul_pd(x, y) : _mm256_add_pd(x, y); };
+  __m256d lanes[4];
+  for (int v = 0; v < 4; ++v) lanes[v] = _mm256_loadu_pd(running + 4 * v);
+  for (int i = 0; i < 16; ++i) {
+    for (int v = 0; v < 4; ++v) {
+      float* at = square + 16 * i + 4 * v;
+      lanes[v] = join(lanes[v], _mm256_cvtps_pd(_mm_loadu_ps(at)));
+      _mm_storeu_ps(at, _mm256_cvtpd_ps(lanes[v]));
+    }
+  }
+  for (int v = 0; v < 4; ++v) _mm256_storeu_pd(running + 4 * v, lanes[v]);
+}
+template <bool kProduct>
+NEURON_AVX2 void advance_floats(float* running, float* square) {
+  auto join = [](__m256 x, __m256 y) NEURON_AVX2 { return kProduct ? _mm256_mul_ps(x, y) : _mm256_add_ps(x, y); };
+  __m256 lanes[2];
+  for (int v = 0; v < 2; ++v) lanes[v] = _mm256_loadu_ps(running + 8 * v);
+  for (int i = 0; i < 16; ++i) {
+    for (int v = 0; v < 2; ++v) {
+      float* at = square + 16 * i + 8 * v;
+      lanes[v] = join(lanes[v], _mm256_loadu_ps(at));
+      _mm256_storeu_ps(at, lanes[v]);
+    }
+  }
+  for (int v = 0; v < 2; ++v) _mm256_storeu_ps(running + 8 * v, lanes[v]);
+}
 
 template <typename E>
 struct Cumulative {
@@ -31,6 +83,15 @@ struct Cumulative {
     return kProduct ? running * static_cast<Wide>(value) : running + static_cast<Wide>(value);
   }
 
+  // running = running op row, and row = running, for lines that are `count` lanes.
+  template <bool kProduct>
+  NEURON_AVX2 static void advance(Wide* __restrict running, C* __restrict row, int64_t count) {
+    for (int64_t j = 0; j < count; ++j) {
+      running[j] = join<kProduct>(running[j], row[j]);
+      row[j] = static_cast<C>(running[j]);
+    }
+  }
+
   // `columns` lines next to one another; from and to step by these distances along the lines.
   template <bool kProduct>
   static void adjacent(const S* from, int64_t from_step, S* to, int64_t to_step, int64_t columns, int64_t length) {
@@ -39,37 +100,60 @@ struct Cumulative {
     std::fill(running, running + columns, kProduct ? Wide(1) : Wide(0));
     for (int64_t i = 0; i < length; ++i) {
       widen_line<E>(from + i * from_step, row, columns);
-      for (int64_t j = 0; j < columns; ++j) {
-        running[j] = join<kProduct>(running[j], row[j]);
-        row[j] = static_cast<C>(running[j]);
-      }
+      advance<kProduct>(running, row, columns);
       narrow_line<E>(row, to + i * to_step, columns);
     }
   }
 
-  // kTogether lines of stride 1.
+  // advance() for the kTogether rows of a square.
   template <bool kProduct>
-  static void together(const S* const* from, S* const* to, int64_t length) {
-    Wide running[kTogether];
-    std::fill(running, running + kTogether, kProduct ? Wide(1) : Wide(0));
-    // By way of a block of its own: lines that lie a power of two apart would drive one another out of the cache.
-    C rows[kTogether][kBlock + 16];
-    for (int64_t begin = 0; begin < length; begin += kBlock) {
-      const int64_t count = std::min(kBlock, length - begin);
-      for (int l = 0; l < kTogether; ++l) widen_line<E>(from[l] + begin, rows[l], count);
-      for (int64_t i = 0; i < count; ++i) {
-        for (int l = 0; l < kTogether; ++l) {
-          running[l] = join<kProduct>(running[l], rows[l][i]);
-          rows[l][i] = static_cast<C>(running[l]);
-        }
-      }
-      for (int l = 0; l < kTogether; ++l) narrow_line<E>(rows[l], to[l] + begin, count);
+  static void advance_square(Wide* running, C* square) {
+    if constexpr (std::is_same_v<C, float>) {
+      advance_floats<kProduct>(running, square);
+    } else {
+      for (int i = 0; i < kTogether; ++i) advance<kProduct>(running, square + i * kTogether, kTogether);
     }
   }
 
+  // kTogether lines of stride 1, these distances apart.
   template <bool kProduct>
-  static void alone(const S* from, int64_t from_step, S* to, int64_t to_step, int64_t length) {
-    Wide running = kProduct ? Wide(1) : Wide(0);
+  static void together(const S* from, int64_t from_next, S* to, int64_t to_next, int64_t length) {
+    constexpr int64_t kLine = kBlock + 64 / sizeof(S), kSquare = kTogether * kTogether;
+    Wide running[kTogether];
+    std::fill(running, running + kTogether, kProduct ? Wide(1) : Wide(0));
+    alignas(64) S lines[kTogether * kLine];
+    alignas(64) S square[kSquare];
+    const int64_t whole = length / kTogether * kTogether;
+    for (int64_t begin = 0; begin < whole; begin += kBlock) {
+      const int64_t count = std::min(kBlock, whole - begin), bytes = count * static_cast<int64_t>(sizeof(S));
+      for (int l = 0; l < kTogether; ++l) copy_line(lines + l * kLine, from + l * from_next + begin, bytes);
+      for (int64_t i = 0; i < count; i += kTogether) {
+        // No processor follows this many lines by itself.
+        if (const int64_t next = begin + kBlock + i; next < whole) {
+          for (int l = 0; l < kTogether; ++l) {
+            __builtin_prefetch(from + l * from_next + next);
+            __builtin_prefetch(to + l * to_next + next, 1);
+          }
+        }
+        transpose_square(words(square), kTogether, words(std::as_const(lines)) + i, kLine);
+        if constexpr (kIsNarrow<E>) {
+          alignas(64) C wide[kSquare];
+          widen_line<E>(square, wide, kSquare);
+          advance_square<kProduct>(running, wide);
+          narrow_line<E>(wide, square, kSquare);
+        } else {
+          advance_square<kProduct>(running, square);
+        }
+        transpose_square(words(lines) + i, kLine, words(std::as_const(square)), kTogether);
+      }
+      for (int l = 0; l < kTogether; ++l) copy_line(to + l * to_next + begin, lines + l * kLine, bytes);
+    }
+    for (int l = 0; l < kTogether; ++l)
+      alone<kProduct>(running[l], from + l * from_next + whole, 1, to + l * to_next + whole, 1, length - whole);
+  }
+
+  template <bool kProduct>
+  static void alone(Wide running, const S* from, int64_t from_step, S* to, int64_t to_step, int64_t length) {
     for (int64_t i = 0; i < length; ++i) {
       running = join<kProduct>(running, E::load(from[i * from_step]));
       to[i * to_step] = E::store(static_cast<C>(running));
@@ -104,14 +188,13 @@ void run_cumulative(const Call& call) {
           auto* target = to + offsets[0] + first * to_next;
           const auto* source = from + offsets[1] + first * from_next;
           if (adjacent) return Lines::template adjacent<kProduct>(source, from_step, target, to_step, count, length);
-          if (together && count == kTogether) {
-            const typename E::Storage* sources[kTogether];
-            typename E::Storage* targets[kTogether];
-            for (int l = 0; l < kTogether; ++l) sources[l] = source + l * from_next, targets[l] = target + l * to_next;
-            return Lines::template together<kProduct>(sources, targets, length);
+          if (together && count == kTogether)
+            return Lines::template together<kProduct>(source, from_next, target, to_next, length);
+          const typename Lines::Wide start = kProduct ? 1 : 0;
+          for (int64_t l = 0; l < count; ++l) {
+            Lines::template alone<kProduct>(start, source + l * from_next, from_step, target + l * to_next, to_step,
+                                            length);
           }
-          for (int64_t l = 0; l < count; ++l)
-            Lines::template alone<kProduct>(source + l * from_next, from_step, target + l * to_next, to_step, length);
         });
       }
     });

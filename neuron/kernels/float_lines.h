@@ -2,6 +2,8 @@
 // eight at a time.
 #pragma once
 
+#include <span>
+
 #include "neuron/kernels/elements.h"
 
 namespace neuron::kernels {
@@ -10,6 +12,10 @@ void widen_bfloat16(const uint16_t* from, float* to, int64_t count);
 void narrow_bfloat16(const float* from, uint16_t* to, int64_t count);
 void widen_float16(const uint16_t* from, float* to, int64_t count);
 void narrow_float16(const float* from, uint16_t* to, int64_t count);
+
+// sums[i] = (… (sums[i] + scale * lines[0][i]) + …) + scale * lines.back()[i] in float32, rounded once.
+void add_lines_bfloat16(uint16_t* sums, std::span<const uint16_t* const> lines, float scale, int64_t count);
+void add_lines_float16(uint16_t* sums, std::span<const uint16_t* const> lines, float scale, int64_t count);
 
 // to[i] = E::load(from[i])
 template <typename E>

@@ -5,6 +5,7 @@
 
 #include "neuron/base/float_formats.h"
 #include "neuron/base/processor.h"
+#include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/gemm_microkernel.h"
 
 #define NEURON_TARGET __attribute__((target("avx2,fma,f16c")))
@@ -178,41 +179,15 @@ void pack(PackedSource type, const void* source, int64_t lane_stride, int64_t de
   }
 }
 
-// To nearest, ties to even; a NaN keeps its sign and becomes quiet.
-NEURON_TARGET void store_bfloat16(const float* values, int64_t count, uint16_t* target) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    __m256 x = _mm256_loadu_ps(values + i);
-    __m256i bits = _mm256_castps_si256(x);
-    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
-    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
-    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-    __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
-    __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(high, high), 0x08);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(target + i), _mm256_castsi256_si128(packed));
-  }
-  for (; i < count; ++i) target[i] = float_to_bfloat16(values[i]);
-}
-
-NEURON_TARGET void store_float16(const float* values, int64_t count, uint16_t* target) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    __m128i packed = _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(target + i), packed);
-  }
-  for (; i < count; ++i) target[i] = float_to_float16(values[i]);
-}
-
 void store(PackedSource type, const float* values, int64_t count, void* target) {
   switch (type) {
     case PackedSource::Float32:
       std::memcpy(target, values, count * sizeof(float));
       return;
     case PackedSource::BFloat16:
-      return store_bfloat16(values, count, static_cast<uint16_t*>(target));
+      return narrow_bfloat16(values, static_cast<uint16_t*>(target), count);
     case PackedSource::Float16:
-      return store_float16(values, count, static_cast<uint16_t*>(target));
+      return narrow_float16(values, static_cast<uint16_t*>(target), count);
   }
 }
 

@@ -121,14 +121,15 @@ void pack(PackedSource, const void* source, int64_t lane_stride, int64_t depth_s
   }
 }
 
-// To nearest, ties to even, as the other sets do. The unit takes denormal numbers for zeros: those are left to them.
+// To nearest, ties to even, as the other sets do. The unit takes denormal numbers for zeros and keeps a NaN's sign:
+// those are left to them.
 NEURON_TARGET void store_bfloat16(const float* values, int64_t count, uint16_t* target) {
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
     __m512 x = _mm512_loadu_ps(values + i);
     __mmask16 small = _mm512_testn_epi32_mask(_mm512_castps_si512(x), _mm512_set1_epi32(0x7f800000));
     __mmask16 zero = _mm512_testn_epi32_mask(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
-    if (small != zero) {
+    if (((small ^ zero) | _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q)) != 0) {
       gemm_microkernel_avx2.store(PackedSource::BFloat16, values + i, 16, target + i);
       continue;
     }

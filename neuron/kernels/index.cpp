@@ -1,15 +1,19 @@
 #include "neuron/kernels/index.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <vector>
 
 #include "neuron/base/thread_pool.h"
+#include "neuron/kernels/copy_line.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/order_keys.h"
 #include "neuron/kernels/strided.h"
+
+// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
+#define NEURON_AVX2 __attribute__((target("avx2")))
 
 namespace neuron::kernels {
 namespace {
@@ -160,7 +164,7 @@ void read_indexed(const IndexedPlaces& places, const TensorView& self, const Ten
         access, true, threads,
         [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
           if (x_stride == 1 && y_stride == 1 && count > 8) {
-            std::memcpy(to + y, from + x, count * sizeof(T));
+            copy_line(to + y, from + x, count * static_cast<int64_t>(sizeof(T)));
           } else {
             for (int64_t j = 0; j < count; ++j) to[y + j * y_stride] = from[x + j * x_stride];
           }
@@ -193,44 +197,57 @@ namespace {
 
 // sums += scale * line, both without gaps.
 template <typename C>
-void add_scaled(C* __restrict sums, C scale, const C* __restrict line, int64_t count) {
+NEURON_AVX2 void add_scaled(C* __restrict sums, C scale, const C* __restrict line, int64_t count) {
   for (int64_t j = 0; j < count; ++j) sums[j] = add_wrapping(sums[j], multiply_wrapping(scale, line[j]));
 }
 
 // Narrow floats: every place is widened, receives all its contributions in order, and is rounded once.
 template <typename E>
-void add_to_narrow(const IndexedAccess& access, typename E::Storage* to, const typename E::Storage* from,
-                   typename E::Compute scale, int threads) {
-  using C = typename E::Compute;
+void add_to_narrow(const IndexedAccess& access, typename E::Storage* to, const typename E::Storage* from, float scale,
+                   int threads) {
+  using S = typename E::Storage;
   constexpr int64_t kPiece = 1024;
   const auto block = static_cast<int64_t>(access.self_offsets.size());
   Slices slices(access);
   if (slices.before_count == 0 || slices.after_count == 0 || block == 0) return;
   // The block's positions by place, in order within a place.
   std::vector<WideEntry> order(static_cast<size_t>(block)), spare;
-  const int64_t lowest = *std::min_element(access.self_offsets.begin(), access.self_offsets.end());
+  const auto [low, high] = std::minmax_element(access.self_offsets.begin(), access.self_offsets.end());
+  const int64_t lowest = *low;
+  const auto reach = static_cast<uint64_t>(*high - lowest);
   for (int64_t b = 0; b < block; ++b)
     order[b] = WideEntry::of(static_cast<uint64_t>(access.self_offsets[b] - lowest), b);
-  sort_entries(order, spare, 8);
+  sort_entries(order, spare, (std::bit_width(reach) + 7) / 8);
   const int64_t inner = slices.after.inner_size(), lines = slices.after.rows(), pieces = (inner + kPiece - 1) / kPiece;
   const int64_t self_stride = slices.after.inner_strides()[0], other_stride = slices.after.inner_strides()[1];
+  [[maybe_unused]] const bool adjacent = inner == 1 || (self_stride == 1 && other_stride == 1);
   const int64_t grain = std::max<int64_t>(1, kGrain / (block * std::min(inner, kPiece)));
   parallel_for(threads, slices.before_count * lines * pieces, grain, [&](int64_t begin, int64_t end) {
-    C sums[kPiece], wide[kPiece];
+    float sums[kPiece], wide[kPiece];
+    std::vector<const S*> contributions;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t start = task % pieces * kPiece, count = std::min(kPiece, inner - start);
       const int64_t line = task / pieces % lines, before = task / pieces / lines;
       slices.at_before(before, [&](int64_t self, int64_t other) {
         slices.after.for_rows(line, line + 1, [&](const auto& offsets) {
+          S* const places = to + self + offsets[0] + start * self_stride;
+          const S* const sources = from + other + offsets[1] + start * other_stride;
           for (int64_t first = 0; first < block;) {
-            auto* place = to + self + offsets[0] + start * self_stride + access.self_offsets[order[first].place];
+            S* place = places + access.self_offsets[order[first].place];
+            contributions.clear();
+            for (const uint64_t key = order[first].bits; first < block && order[first].bits == key; ++first)
+              contributions.push_back(sources + access.other_offsets[order[first].place]);
+            if constexpr (sizeof(S) == 2) {
+              const auto add_lines = std::is_same_v<E, BFloat16Element> ? add_lines_bfloat16 : add_lines_float16;
+              if (adjacent) {
+                add_lines(place, contributions, scale, count);
+                continue;
+              }
+            }
             load_line<E>(place, self_stride, sums, count);
-            const uint64_t key = order[first].bits;
-            for (; first < block && order[first].bits == key; ++first) {
-              const auto* line_of =
-                  from + other + offsets[1] + start * other_stride + access.other_offsets[order[first].place];
-              load_line<E>(line_of, other_stride, wide, count);
-              add_scaled<C>(sums, scale, wide, count);
+            for (const S* contribution : contributions) {
+              load_line<E>(contribution, other_stride, wide, count);
+              add_scaled(sums, scale, wide, count);
             }
             store_line<E>(sums, place, self_stride, count);
           }

@@ -122,14 +122,14 @@ void max_pool_by_taps(const MaximumWindows& windows, const C* plane, const Plane
   }
 }
 
-// One window, whether or not it reaches over the edge.
+// One window, whether or not it reaches over the edge; returns the place of its maximum.
 template <typename C>
-void max_pool_window(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t j, C* maxima,
-                     int32_t* places) {
+int64_t max_pool_window(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t j,
+                        C& maximum) {
   const int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in.height);
   const int64_t x_first = windows.first(j, 1), x_end = windows.end(j, 1, in.width);
   int64_t best = y_first * in.width + x_first;
-  C maximum = plane[best];
+  maximum = plane[best];
   for (int64_t y = y_first; y < y_end; y += windows.a[6]) {
     for (int64_t x = x_first; x < x_end; x += windows.a[7]) {
       const C value = plane[y * in.width + x];
@@ -138,35 +138,45 @@ void max_pool_window(const MaximumWindows& windows, const C* plane, const Plane&
       best = larger ? y * in.width + x : best;
     }
   }
-  maxima[j] = maximum;
-  places[j] = static_cast<int32_t>(best);
+  return best;
 }
 
-// Elements from[0], from[stride] … from[7 * stride], stride 1 or 2, without a read behind `end`.
-NEURON_AVX2 inline __m256 load_eight(const float* from, int64_t stride, const float* end) {
-  if (stride == 1) return _mm256_loadu_ps(from);
-  const bool last = from + 16 > end;
-  const float* start = last ? from - 1 : from;
-  const __m256 low = _mm256_loadu_ps(start), high = _mm256_loadu_ps(start + 8);
-  const __m256 picked = last ? _mm256_shuffle_ps(low, high, 0xdd) : _mm256_shuffle_ps(low, high, 0x88);
-  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(picked), 0xd8));
-}
+// Lanes of every second element: in registers they stand in an order of their own until the end.
+template <int kStride>
+struct EightWindows {
+  // Elements from[0], from[kStride] … from[7 * kStride], without a read behind `end`.
+  NEURON_AVX2 static __m256 load(const float* from, const float* end) {
+    if constexpr (kStride == 1) {
+      return _mm256_loadu_ps(from);
+    } else if (from + 16 > end) {
+      return _mm256_shuffle_ps(_mm256_loadu_ps(from - 1), _mm256_loadu_ps(from + 7), 0xdd);
+    } else {
+      return _mm256_shuffle_ps(_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8), 0x88);
+    }
+  }
+  NEURON_AVX2 static __m256i steps() {
+    return kStride == 1 ? _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7) : _mm256_setr_epi32(0, 2, 8, 10, 4, 6, 12, 14);
+  }
+  NEURON_AVX2 static __m256i in_order(__m256i lanes) {
+    return kStride == 1 ? lanes : _mm256_permute4x64_epi64(lanes, 0xd8);
+  }
+};
 
-// Eight whole windows from window j on: all their taps at once, in registers.
-NEURON_AVX2 void max_pool_eight(const MaximumWindows& windows, const float* plane, const Plane& in, int64_t i,
-                                int64_t j, float* maxima, int32_t* places) {
-  const int64_t stride = windows.a[3];
-  const int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in.height);
-  const int64_t start = j * stride - windows.a[5];
+// Eight whole windows: all their taps at once, in registers. `start` is the place of the first tap of the first window;
+// the taps are `rows` lines of the plane, each a[6] apart.
+template <int kStride>
+NEURON_AVX2 void max_pool_eight(std::span<const int64_t> a, const float* plane, const Plane& in, int64_t start,
+                                int64_t rows, float* maxima, int64_t* places) {
+  using Eight = EightWindows<kStride>;
   const float* end = plane + in.size();
-  const __m256i steps =
-      _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int32_t>(stride)));
-  __m256 maximum = load_eight(plane + y_first * in.width + start, stride, end);
-  __m256i place = _mm256_add_epi32(steps, _mm256_set1_epi32(static_cast<int32_t>(y_first * in.width + start)));
-  for (int64_t y = y_first; y < y_end; y += windows.a[6]) {
-    for (int64_t tap = 0; tap < windows.a[1]; ++tap) {
-      const int64_t offset = y * in.width + start + tap * windows.a[7];
-      const __m256 value = load_eight(plane + offset, stride, end);
+  const __m256i steps = Eight::steps();
+  __m256 maximum = Eight::load(plane + start, end);
+  __m256i place = _mm256_add_epi32(steps, _mm256_set1_epi32(static_cast<int32_t>(start)));
+  for (int64_t y = 0; y < rows; ++y) {
+    const int64_t line = start + y * a[6] * in.width;
+    for (int64_t tap = y == 0 ? 1 : 0; tap < a[1]; ++tap) {
+      const int64_t offset = line + tap * a[7];
+      const __m256 value = Eight::load(plane + offset, end);
       const __m256 larger =
           _mm256_or_ps(_mm256_cmp_ps(value, maximum, _CMP_GT_OQ), _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
       const __m256i here = _mm256_add_epi32(steps, _mm256_set1_epi32(static_cast<int32_t>(offset)));
@@ -174,30 +184,38 @@ NEURON_AVX2 void max_pool_eight(const MaximumWindows& windows, const float* plan
       place = _mm256_blendv_epi8(place, here, _mm256_castps_si256(larger));
     }
   }
-  _mm256_storeu_ps(maxima + j, maximum);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(places + j), place);
+  place = Eight::in_order(place);
+  _mm256_storeu_ps(maxima, _mm256_castsi256_ps(Eight::in_order(_mm256_castps_si256(maximum))));
+  auto* to = reinterpret_cast<__m256i*>(places);
+  _mm256_storeu_si256(to, _mm256_cvtepi32_epi64(_mm256_castsi256_si128(place)));
+  _mm256_storeu_si256(to + 1, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(place, 1)));
 }
 
-// Maxima of one row of windows of a plane.
-template <typename C>
-void max_pool_row(const MaximumWindows& windows, const C* plane, const Plane& in, int64_t i, int64_t width, C* maxima,
-                  int32_t* places) {
-  if constexpr (std::is_same_v<C, float>) {
-    const int64_t stride = windows.a[3], reach = (windows.a[1] - 1) * windows.a[7];
-    // Windows that lie inside the row as a whole.
-    const int64_t begin = (windows.a[5] + stride - 1) / stride;
-    const int64_t inside = in.width - 1 - reach + windows.a[5];
-    const int64_t end = inside < 0 ? 0 : std::min(width, inside / stride + 1);
-    if (stride <= 2 && end - begin >= 8 && in.size() >= 16) {
-      for (int64_t j = 0; j < begin; ++j) max_pool_window(windows, plane, in, i, j, maxima, places);
-      // The last eight may overlap the ones before.
-      for (int64_t j = begin; j < end; j += 8)
-        max_pool_eight(windows, plane, in, i, std::min(j, end - 8), maxima, places);
-      for (int64_t j = end; j < width; ++j) max_pool_window(windows, plane, in, i, j, maxima, places);
-      return;
-    }
+// The windows along a row that lie inside it as a whole: [begin, end).
+struct WholeWindows {
+  int64_t begin, end;
+  WholeWindows(std::span<const int64_t> a, int64_t in_width, int64_t out_width) {
+    const int64_t stride = a[3], inside = in_width - 1 - (a[1] - 1) * a[7] + a[5];
+    begin = (a[5] + stride - 1) / stride;
+    end = inside < 0 ? 0 : std::min(out_width, inside / stride + 1);
   }
-  max_pool_by_taps(windows, plane, in, i, width, maxima, places);
+};
+
+// Maxima of one row of windows of a plane.
+template <int kStride>
+void max_pool_row(const MaximumWindows& windows, const WholeWindows& whole, const float* plane, const Plane& in,
+                  int64_t i, int64_t width, float* maxima, int64_t* places) {
+  const int64_t y_first = windows.first(i, 0), y_end = windows.end(i, 0, in.height);
+  int64_t rows = 0;
+  for (int64_t y = y_first; y < y_end; y += windows.a[6]) ++rows;
+  for (int64_t j = 0; j < whole.begin; ++j) places[j] = max_pool_window(windows, plane, in, i, j, maxima[j]);
+  // The last eight may overlap the ones before.
+  for (int64_t next = whole.begin; next < whole.end; next += 8) {
+    const int64_t j = std::min(next, whole.end - 8);
+    max_pool_eight<kStride>(windows.a, plane, in, y_first * in.width + j * kStride - windows.a[5], rows, maxima + j,
+                            places + j);
+  }
+  for (int64_t j = whole.end; j < width; ++j) places[j] = max_pool_window(windows, plane, in, i, j, maxima[j]);
 }
 
 // outputs: values, indices (int64, position in the plane); inputs: input. The first of equal maxima; the last NaN wins.
@@ -207,6 +225,9 @@ void run_max_pool(const Call& call) {
   MaximumWindows windows{call.attributes};
   if (in_plane.size() > std::numeric_limits<int32_t>::max())
     fail(ErrorKind::Runtime, "max_pool: a plane of {} elements, at most 2^31 - 1 are allowed", in_plane.size());
+  const WholeWindows whole(call.attributes, in_plane.width, out_plane.width);
+  const int64_t stride = call.attributes[3];
+  const bool by_eights = stride <= 2 && whole.end - whole.begin >= 8 && in_plane.size() >= 16;
   dispatch_real(in.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;
@@ -221,13 +242,31 @@ void run_max_pool(const Call& call) {
       } else {
         source = from;
       }
-      C* maxima = maxima_memory.get<C>(out_plane.width);
-      auto* places = places_memory.get<int32_t>(out_plane.width);
       for (int64_t i = 0; i < out_plane.height; ++i) {
-        max_pool_row(windows, source, in_plane, i, out_plane.width, maxima, places);
-        const int64_t start = plane * out_plane.size() + i * out_plane.width;
-        narrow_line<E>(maxima, values.as<typename E::Storage>() + start, out_plane.width);
-        std::copy(places, places + out_plane.width, call.outputs[1].as<int64_t>() + start);
+        const int64_t start = plane * out_plane.size() + i * out_plane.width, width = out_plane.width;
+        auto* to = values.as<typename E::Storage>() + start;
+        int64_t* places = call.outputs[1].as<int64_t>() + start;
+        C* maxima;
+        if constexpr (kIsNarrow<E>) {
+          maxima = maxima_memory.get<C>(width);
+        } else {
+          maxima = to;
+        }
+        if constexpr (std::is_same_v<C, float>) {
+          if (by_eights) {
+            if (stride == 1) {
+              max_pool_row<1>(windows, whole, source, in_plane, i, width, maxima, places);
+            } else {
+              max_pool_row<2>(windows, whole, source, in_plane, i, width, maxima, places);
+            }
+            if constexpr (kIsNarrow<E>) narrow_line<E>(maxima, to, width);
+            continue;
+          }
+        }
+        auto* short_places = places_memory.get<int32_t>(width);
+        max_pool_by_taps(windows, source, in_plane, i, width, maxima, short_places);
+        std::copy(short_places, short_places + width, places);
+        if constexpr (kIsNarrow<E>) narrow_line<E>(maxima, to, width);
       }
     });
   });
