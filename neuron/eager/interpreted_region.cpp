@@ -43,7 +43,8 @@ void interpret_region(const codegen::RegionSpec& spec, const codegen::RegionArgu
     const auto* source = static_cast<const std::byte*>(arguments.pointers[i]);
     for_each_element(sizes, arguments.strides + i * spec.rank, [&](int64_t position, int64_t offset) {
       if (input.kind == codegen::OperandKind::Index) {
-        buffer.data<int64_t>()[position] = static_cast<int64_t>(arguments.scalars[i]) + offset;
+        const int64_t value = static_cast<int64_t>(arguments.scalars[i]) + offset;
+        std::memcpy(buffer.bytes.data() + position * bytes, &value, bytes);
       } else {
         std::memcpy(buffer.bytes.data() + position * bytes, source + offset * static_cast<int64_t>(bytes), bytes);
       }

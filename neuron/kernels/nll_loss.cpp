@@ -1,10 +1,9 @@
-// Kernels "nll_loss_forward" and "nll_loss_backward": the picked log-probabilities of cross-entropy, for [N, C] and [N,
-// C, S…] alike. Sums are taken in float64 in row-major order and rounded once.
+// Kernels "nll_loss_forward" and "nll_loss_scales": the picked log-probabilities of cross-entropy and what their
+// gradients are, for [N, C] and [N, C, S…] alike. Sums are taken in float64 in row-major order and rounded once.
 #include <algorithm>
 #include <vector>
 
 #include "neuron/base/thread_pool.h"
-#include "neuron/kernels/copy.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/strided.h"
@@ -85,26 +84,18 @@ void run_forward(const Call& call) {
   });
 }
 
-// outputs: gradient of the log-probabilities; inputs: gradient of the loss, target, total weight, optional weight;
-// attributes: reduction, ignored index.
-void run_backward(const Call& call) {
+// outputs: what each target's log-probability receives (the target's shape); inputs: gradient of the loss, target,
+// total weight, optional weight; attributes: reduction, ignored index, classes. 0 where the target is ignored.
+void run_scales(const Call& call) {
   const TensorView& result = call.outputs[0];
   const TensorView& gradient = call.inputs[0];
   const TensorView& target = call.inputs[1];
   const TensorView& total_weight = call.inputs[2];
   Weights weights{call.inputs.size() > 3 ? &call.inputs[3] : nullptr};
   int64_t reduction = call.attributes[0], ignored = call.attributes[1];
-  int class_dimension = result.rank() == 1 ? 0 : 1;
-  check_targets(target, result.sizes[class_dimension], ignored);
-  alignas(16) char zero[16] = {};
-  TensorView zeros = result;
-  zeros.data = zero;
-  for (int64_t& stride : zeros.strides) stride = 0;
-  copy_tensor(result, zeros, call.threads);
-  Dims rest = without_classes(result, class_dimension);
-  int64_t along = result.strides[class_dimension];
+  check_targets(target, call.attributes[2], ignored);
   Dims gradient_strides = reduction == kNone ? gradient.strides : Dims(target.sizes.size(), 0);
-  StridedLoop<3> loop(target.sizes, {&target.strides, &rest, &gradient_strides});
+  StridedLoop<3> loop(target.sizes, {&target.strides, &result.strides, &gradient_strides});
   dispatch_float(result.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;
@@ -115,10 +106,13 @@ void run_backward(const Call& call) {
       const auto* targets = target.as<decltype(type)>();
       loop.for_each([&](const auto& offsets) {
         int64_t pick = targets[offsets[0]];
-        if (pick == ignored) return;
-        C value = E::load(gradients[offsets[2]]);
-        if (reduction == kMean) value /= divisor;
-        to[offsets[1] + pick * along] = E::store(-static_cast<C>(weights[pick]) * value);
+        C value = 0;
+        if (pick != ignored) {
+          value = E::load(gradients[offsets[2]]);
+          if (reduction == kMean) value /= divisor;
+          value = -static_cast<C>(weights[pick]) * value;
+        }
+        to[offsets[1]] = E::store(value);
       });
     });
   });
@@ -126,7 +120,7 @@ void run_backward(const Call& call) {
 
 const KernelRegistration registrations[] = {
     KernelRegistration({.name = "nll_loss_forward", .run = run_forward, .may_raise = true}),
-    KernelRegistration({.name = "nll_loss_backward", .run = run_backward, .may_raise = true}),
+    KernelRegistration({.name = "nll_loss_scales", .run = run_scales, .may_raise = true}),
 };
 
 }  // namespace

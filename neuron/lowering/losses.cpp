@@ -58,6 +58,13 @@ void binary_cross_entropy_backward(Context& c) {
   c.set_output(slope * operand(c, 3 + has_weight));
 }
 
+// nll_loss_backward(index, target, scale): the gradient is `scale` at each target's class and 0 elsewhere. `index` is
+// the position along the classes.
+void pick_gradient(Context& c) {
+  Expression index{c, c.raw_input(0)}, target{c, c.input(1, c.input_dtype(0))}, scale{c, c.raw_input(2)};
+  c.set_exact_output(0, select(index == target, scale, 0.0));
+}
+
 }  // namespace
 
 std::span<const Rule> loss_rules() {
@@ -70,6 +77,7 @@ std::span<const Rule> loss_rules() {
       {"huber_loss_backward", huber_backward},
       {"binary_cross_entropy", binary_cross_entropy},
       {"binary_cross_entropy_backward", binary_cross_entropy_backward},
+      {"nll_loss_backward", pick_gradient},
   };
   return rules;
 }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kIndex = 0, kSeed = 1, kOffset = 2, kParameters = 3;
 
-// 32-bit words, each in the low half of a 64-bit integer: products of two of them are then one multiplication.
+// 32-bit words, each in the low half of a 64-bit integer: products of two of them are then one multiplication. What the
+// upper halves hold until the last round does not matter, as multiplications do not read them.
 struct Words {
   Expression w0, w1, w2, w3;
 };
@@ -26,14 +27,14 @@ Words philox(Context& c) {
   Expression seed = number(c, kSeed, DType::Int64);
   Expression k0 = low_half(seed), k1 = shift_right(seed, 32);
   Expression zero = counter.same_int(0);
-  Words w{low_half(counter), shift_right(counter, 32), zero, zero};
+  Words w{counter, shift_right(counter, 32), zero, zero};
   for (int round = 0; round < 10; ++round) {
-    Expression p0 = w.w0 * w.w0.same_int(0xD2511F53), p1 = w.w2 * w.w2.same_int(0xCD9E8D57);
-    w = {shift_right(p1, 32) ^ w.w1 ^ k0, low_half(p1), shift_right(p0, 32) ^ w.w3 ^ k1, low_half(p0)};
+    Expression p0 = low_half(w.w0) * w.w0.same_int(0xD2511F53), p1 = low_half(w.w2) * w.w2.same_int(0xCD9E8D57);
+    w = {shift_right(p1, 32) ^ w.w1 ^ k0, p1, shift_right(p0, 32) ^ w.w3 ^ k1, p0};
     k0 = low_half(k0 + k0.same_int(0x9E3779B9));
     k1 = low_half(k1 + k1.same_int(0xBB67AE85));
   }
-  return w;
+  return {low_half(w.w0), low_half(w.w1), low_half(w.w2), low_half(w.w3)};
 }
 
 // Uniform in [0, 1): the top `bits` (<= 24) bits of a word, times 2^-bits.

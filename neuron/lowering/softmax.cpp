@@ -18,7 +18,9 @@ Exponentials exponentials(Context& c, Expression x) {
 
 void softmax(Context& c) {
   Exponentials e = exponentials(c, operand(c, 0));
-  c.set_output(e.values / Expression{c, c.spread(e.sum)});
+  // One division a row. The sum is at least 1: its reciprocal is neither subnormal nor infinite.
+  Expression inverse{c, c.spread(1.0 / e.sum)};
+  c.set_output(e.values * inverse);
 }
 
 void log_softmax(Context& c) {

@@ -44,13 +44,15 @@ TEST(CodegenElementwise, EmptyOuterDimensionDoesNothing) {
 }
 
 TEST(CodegenElementwise, IndexOperands) {
-  for (InnerStride inner : {InnerStride::Zero, InnerStride::One, InnerStride::Other}) {
-    RegionBuilder r(2);
-    Value i = r.index(inner), x = r.tensor(DType::Float32);
-    auto& b = r.builder;
-    r.result(b.add(x, b.convert(i, DType::Float32)));
-    r.result(i);
-    check_region(r.finish(), {5, 37});
+  for (DType dtype : {DType::Int64, DType::Int32}) {
+    for (InnerStride inner : {InnerStride::Zero, InnerStride::One, InnerStride::Other}) {
+      RegionBuilder r(2);
+      Value i = r.index(inner, dtype), x = r.tensor(DType::Float32);
+      auto& b = r.builder;
+      r.result(b.add(x, b.convert(i, DType::Float32)));
+      r.result(i);
+      check_region(r.finish(), {5, 37});
+    }
   }
 }
 

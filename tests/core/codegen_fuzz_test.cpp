@@ -56,7 +56,7 @@ class RandomGraph {
       case 0:
         return values_.push_back(r.scalar(pick(2) ? DType::Float64 : DType::Int64, DType::Float32));
       case 1:
-        return values_.push_back(r.index(inner()));
+        return values_.push_back(r.index(inner(), pick(2) ? DType::Int64 : DType::Int32));
       default:
         values_.push_back(r.tensor(dtypes[pick(std::size(dtypes))], inner()));
     }

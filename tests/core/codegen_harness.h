@@ -29,9 +29,9 @@ struct RegionBuilder {
     spec.inputs.push_back({OperandKind::Tensor, dtype, inner});
     return graph->add_parameter({dtype, space});
   }
-  ir::Value index(InnerStride inner = InnerStride::One) {
-    spec.inputs.push_back({OperandKind::Index, DType::Int64, inner});
-    return graph->add_parameter({DType::Int64, space});
+  ir::Value index(InnerStride inner = InnerStride::One, DType dtype = DType::Int64) {
+    spec.inputs.push_back({OperandKind::Index, dtype, inner});
+    return graph->add_parameter({dtype, space});
   }
   // A number, broadcast over the space and converted.
   ir::Value scalar(DType kind, DType dtype) {

@@ -182,16 +182,20 @@ TEST(Nonzero, CountsThenListsPositions) {
 }
 
 TEST(NllLoss, ReducesWithWeightsAndIgnoredTargets) {
-  Floats input{-1, -2, -3, -4, -5, -6, -7, -8, -9}, weight{1, 2, 3}, loss(1), total(1), gradient(9);
+  Floats input{-1, -2, -3, -4, -5, -6, -7, -8, -9}, weight{1, 2, 3}, loss(1), total(1), scales(3);
   Ints target{2, -100, 1};
   call("nll_loss_forward", {view(loss, {}), view(total, {})},
        {view(input, {3, 3}), view(target, {3}), view(weight, {3})}, {1, -100});
   EXPECT_EQ(total[0], 5.0f);
   EXPECT_EQ(loss[0], (3.0f * 3 + 8 * 2) / 5);
   Floats upstream{10};
-  call("nll_loss_backward", {view(gradient, {3, 3})},
-       {view(upstream, {}), view(target, {3}), view(total, {}), view(weight, {3})}, {1, -100});
-  EXPECT_EQ(gradient, (Floats{0, 0, -6, 0, 0, 0, 0, -4, 0}));
+  call("nll_loss_scales", {view(scales, {3})},
+       {view(upstream, {}), view(target, {3}), view(total, {}), view(weight, {3})}, {1, -100, 3});
+  EXPECT_EQ(scales, (Floats{-6, 0, -4}));
+  expect_error(ErrorKind::Index, "Target 2 is out of bounds.", [&] {
+    call("nll_loss_scales", {view(scales, {3})}, {view(upstream, {}), view(target, {3}), view(total, {})},
+         {1, -100, 2});
+  });
   Floats each(3);
   call("nll_loss_forward", {view(each, {3}), view(total, {})}, {view(input, {3, 3}), view(target, {3})}, {0, -100});
   EXPECT_EQ(each, (Floats{3, 0, 8}));

@@ -341,3 +341,29 @@ def test_cross_entropy(shape: tuple[int, ...], reduction: str) -> None:
 def test_target_out_of_bounds() -> None:
     with pytest.raises(IndexError, match="Target 7 is out of bounds"):
         F.nll_loss(torch.zeros(2, 3, device=DEVICE), torch.tensor([0, 7], device=DEVICE)).cpu()
+
+
+def test_gradient_of_a_target_out_of_bounds() -> None:
+    logits, target = torch.zeros(2, 3, device=DEVICE), torch.tensor([0, 7], device=DEVICE)
+    one = torch.ones((), device=DEVICE)
+    gradient = torch.ops.aten.nll_loss_backward(one, logits, target, None, 1, -100, one)
+    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+        gradient.cpu()
+    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+        (torch.ops.aten._log_softmax_backward_data(gradient, logits, 1, torch.float32) + 1).cpu()
+
+
+def test_gradient_of_cross_entropy_has_the_same_bits_fused_or_not() -> None:
+    """In a fused step the gradient of the log-probabilities is never in memory."""
+    torch.manual_seed(0)
+    logits, target = torch.randn(37, 300), torch.randint(300, (37,))
+    target[5] = -100
+    gradients = []
+    for mode in ("immediate", "adaptive", "adaptive", "adaptive", "adaptive"):
+        x = logits.to(DEVICE).requires_grad_()
+        with torch_neuronx.testing.eager_mode(mode):
+            F.cross_entropy(x, target.to(DEVICE)).backward()
+            gradients.append(x.grad.cpu())
+            torch_neuronx.testing.wait_for_compiles()
+    for gradient in gradients:
+        assert torch.equal(gradient, gradients[0])

@@ -1,6 +1,8 @@
 // Regions that reduce the last dimension but one and keep the innermost: all columns of a panel are accumulated side by
 // side while the rows above one another are read in order, so that memory is read as it lies. Full results are stored
 // on the way.
+#include <vector>
+
 #include "neuron/codegen/llvm/kernel_emitter.h"
 
 namespace neuron::codegen {
@@ -11,6 +13,9 @@ using llvm::Value;
 
 // Accumulators of a panel stay in the first-level cache.
 constexpr int64_t kPanel = 1024;
+// Rows up to this cost of an element are added a few at a time.
+constexpr int kCheapRow = 8;
+constexpr int kRowsTogether = 4;
 
 class ColumnEmitter final : public KernelEmitter {
  public:
@@ -95,33 +100,70 @@ class ColumnEmitter final : public KernelEmitter {
     fill(
         count, [](Slot& slot) { return slot.chunk; },
         [&](Slot& slot) { return slot.reducer->identity(b_.getContext(), slot.value, slot.init); });
-    const Stage& stage = plan_.stages()[0];
     Value* first = b_.CreateMul(chunk, frame_.index(kOuterChunk));
     Value* last = frame_.minimum(b_.CreateAdd(first, frame_.index(kOuterChunk)), reduced_size_);
-    frame_.loop(first, last, 1, [&](Value* reduced) {
-      load_row_inputs(reduced);
+    if (const int together = rows_at_a_time(); together > 1) {
+      Value* whole = b_.CreateAnd(b_.CreateSub(last, first), frame_.index(-together));
+      Value* middle = b_.CreateAdd(first, whole);
+      frame_.loop(first, middle, together, [&](Value* reduced) { accumulate_rows(reduced, together, begin, end); });
+      first = middle;
+    }
+    frame_.loop(first, last, 1, [&](Value* reduced) { accumulate_rows(reduced, 1, begin, end); });
+  }
+
+  // Rows whose elements are added while their sums are in registers: where reading and writing sums is most of the
+  // work.
+  int rows_at_a_time() const {
+    const Stage& stage = plan_.stages()[0];
+    bool plain = stage.cost <= kCheapRow && !stage.stores_outputs;
+    for (int i : stage.inputs) plain = plain && plan_.spec().inputs[i].inner == InnerStride::One;
+    return plain ? kRowsTogether : 1;
+  }
+
+  // Adds the rows [reduced, reduced + count) to the chunk's accumulators, in order.
+  void accumulate_rows(Value* reduced, int count, Value* begin, Value* end) {
+    const Stage& stage = plan_.stages()[0];
+    InnerLoop loop = make_loop(part_count(stage));
+    struct Row {
+      Value* position;
+      Values::Uniforms uniforms;
+      std::vector<int> inputs;
+    };
+    std::vector<Row> rows;
+    for (int r = 0; r < count; ++r) {
+      Row row{b_.CreateAdd(reduced, frame_.index(r)), values_.uniforms(), {}};
+      values_.exchange(row.uniforms);
+      load_row_inputs(row.position);
       emit_uniforms(Scope::Row, 0);
-      InnerLoop loop = make_loop(part_count(stage));
-      const std::vector<int> inputs = add_inputs(loop, stage, reduced);
-      const int sources = add_accumulators(loop, begin, false), targets = add_accumulators(loop, begin, true);
-      std::vector<int> outputs;
-      for (int i = 0; i < output_count(); ++i)
-        outputs.push_back(plan_.output_is_reduced(i) ? -1 : add_output(loop, i, reduced));
-      loop.emit(begin, end, [&](Value* position, int parts) {
-        values_.begin_body(parts);
-        std::vector<llvm::SmallVector<Value*, 8>> sums(static_cast<size_t>(parts));
-        for (int part = 0; part < parts; ++part) {
-          load_inputs(loop, stage, inputs, position, part, reduced);
+      row.inputs = add_inputs(loop, stage, row.position);
+      values_.exchange(row.uniforms);
+      rows.push_back(std::move(row));
+    }
+    const int sources = add_accumulators(loop, begin, false), targets = add_accumulators(loop, begin, true);
+    std::vector<int> outputs;
+    for (int i = 0; i < output_count(); ++i)
+      outputs.push_back(plan_.output_is_reduced(i) ? -1 : add_output(loop, i, reduced));
+    loop.emit(begin, end, [&](Value* position, int parts) {
+      values_.begin_body(parts);
+      std::vector<Sums> sums;
+      for (int part = 0; part < parts; ++part) {
+        sums.push_back(loaded_sums(loop, sources, part));
+        for (Row& row : rows) {
+          values_.exchange(row.uniforms);
+          load_inputs(loop, stage, row.inputs, position, part, row.position);
           for (int index : stage.operations) values_.emit(index, part);
-          sums[part] = accumulated(loop, sources, part);
+          accumulate(sums.back(), part);
+          values_.exchange(row.uniforms);
         }
-        for (int part = 0; part < parts; ++part) {
-          for (size_t i = 0; i < slots_.size(); ++i) loop.store(targets + static_cast<int>(i), part, sums[part][i]);
-          for (size_t i = 0; i < outputs.size(); ++i) {
-            if (outputs[i] >= 0) loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
-          }
+      }
+      values_.exchange(rows[0].uniforms);
+      for (int part = 0; part < parts; ++part) {
+        for (size_t i = 0; i < slots_.size(); ++i) loop.store(targets + static_cast<int>(i), part, sums[part][i]);
+        for (size_t i = 0; i < outputs.size(); ++i) {
+          if (outputs[i] >= 0) loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
         }
-      });
+      }
+      values_.exchange(rows[0].uniforms);
     });
   }
 
@@ -143,17 +185,21 @@ class ColumnEmitter final : public KernelEmitter {
     return first;
   }
 
-  llvm::SmallVector<Value*, 8> accumulated(InnerLoop& loop, int sources, int part) {
-    llvm::SmallVector<Value*, 8> all;
+  using Sums = llvm::SmallVector<Value*, 8>;  // per slot
+
+  Sums loaded_sums(InnerLoop& loop, int sources, int part) {
+    Sums sums;
+    for (size_t i = 0; i < slots_.size(); ++i) sums.push_back(loop.load(sources + static_cast<int>(i), part));
+    return sums;
+  }
+
+  void accumulate(Sums& sums, int part) {
     for (size_t i = 0; i < slots_.size();) {
       const Reducer& reducer = *slots_[i].reducer;
-      llvm::SmallVector<Value*, 2> sums;
-      for (int v = 0; v < reducer.count(); ++v) sums.push_back(loop.load(sources + static_cast<int>(i) + v, part));
-      reducer.combine(Lanes(b_, width_), sums, reduced_elements(reducer, part));
-      all.append(sums.begin(), sums.end());
-      i += static_cast<size_t>(reducer.count());
+      const auto count = static_cast<size_t>(reducer.count());
+      reducer.combine(Lanes(b_, width_), llvm::MutableArrayRef(sums).slice(i, count), reduced_elements(reducer, part));
+      i += count;
     }
-    return all;
   }
 
   // total = total op chunk

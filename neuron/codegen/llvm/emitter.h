@@ -28,7 +28,7 @@ struct KernelRange {
   // Accumulate and Finish, of the one row in range. Inner: 8 bytes for each (chunk, accumulator); Outer: the same
   // number of rows of padded_row_bytes(columns).
   void* partials;
-  void* scratch;  // padded_row_bytes(columns) for each scratch row of the plan
+  void* scratch;  // padded_row_bytes(columns) for each scratch row of the plan, rows_together() times
 };
 
 using KernelFunction = void (*)(const RegionArguments*, const KernelRange*);
@@ -45,5 +45,8 @@ void emit_kernel(llvm::Module& module, const Plan& plan, int vector_bytes);
 
 // Whether the kernel knows Phase::Accumulate and Phase::Finish.
 bool has_phases(const Plan& plan);
+
+// How many short rows the kernel works on at a time; each has its own scratch rows.
+int rows_together(const Plan& plan);
 
 }  // namespace neuron::codegen

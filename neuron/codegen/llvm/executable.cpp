@@ -74,7 +74,7 @@ KernelFacts facts_of(const Plan& plan, HostTarget target) {
   facts.rank = static_cast<uint8_t>(plan.spec().rank);
   facts.reduction = plan.spec().reduction;
   facts.target = target;
-  facts.scratch_rows = static_cast<uint8_t>(plan.scratch().size());
+  facts.scratch_rows = static_cast<uint8_t>(plan.scratch().size() * static_cast<size_t>(rows_together(plan)));
   facts.has_phases = has_phases(plan);
   for (const Stage& stage : plan.stages()) {
     for (int index : stage.reductions)

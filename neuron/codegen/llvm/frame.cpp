@@ -36,6 +36,13 @@ void Frame::enter(llvm::BasicBlock* target) {
 }
 
 void Frame::loop(llvm::Value* begin, llvm::Value* end, int64_t step, FunctionRef<void(llvm::Value*)> body) {
+  loop(begin, end, [&](llvm::Value* i) -> llvm::Value* {
+    body(i);
+    return index(step);
+  });
+}
+
+void Frame::loop(llvm::Value* begin, llvm::Value* end, FunctionRef<llvm::Value*(llvm::Value*)> body) {
   auto* counter = variable(builder_.getInt64Ty(), "i");
   store(begin, counter);
   llvm::BasicBlock *head = block("head"), *inside = block("inside"), *done = block("done");
@@ -44,8 +51,8 @@ void Frame::loop(llvm::Value* begin, llvm::Value* end, int64_t step, FunctionRef
   builder_.CreateCondBr(builder_.CreateICmpSLT(i, end), inside, done);
   inside->moveAfter(head);
   builder_.SetInsertPoint(inside);
-  body(i);
-  store(builder_.CreateAdd(load(counter), index(step)), counter);
+  llvm::Value* step = body(i);
+  store(builder_.CreateAdd(load(counter), step), counter);
   builder_.CreateBr(head);
   done->moveAfter(builder_.GetInsertBlock());
   builder_.SetInsertPoint(done);

@@ -31,6 +31,8 @@ class Frame {
   void enter(llvm::BasicBlock* target);
   // for (i = begin; i < end; i += step) body(i)
   void loop(llvm::Value* begin, llvm::Value* end, int64_t step, FunctionRef<void(llvm::Value*)> body);
+  // The same with a step that body returns.
+  void loop(llvm::Value* begin, llvm::Value* end, FunctionRef<llvm::Value*(llvm::Value*)> body);
   void when(llvm::Value* condition, FunctionRef<void()> body);
 
   llvm::Value* at(llvm::Value* base, llvm::Value* bytes) { return builder_.CreatePtrAdd(base, bytes); }

@@ -13,6 +13,8 @@ using llvm::Value;
 constexpr int kUnrollLimit = 24;
 // … until it fills the processor's window alone: random numbers are long chains of dependent operations.
 constexpr int kLongChain = 96;
+// Two vectors that are all lanes of a reduction keep its accumulators in registers: worth a longer body.
+constexpr int kRegisterLimit = 48;
 
 int vector_width(const Plan& plan, int vector_bytes) {
   const int width = vector_bytes / plan.widest();
@@ -58,12 +60,16 @@ void KernelEmitter::emit() {
     emit_row();
   } else {
     operands_.seek(row_begin);
-    frame_.loop(row_begin, row_end, 1, [&](Value*) {
-      emit_row();
-      operands_.advance();
-    });
+    emit_rows(row_begin, row_end);
   }
   frame_.finish();
+}
+
+void KernelEmitter::emit_rows(Value* begin, Value* end) {
+  frame_.loop(begin, end, 1, [&](Value*) {
+    emit_row();
+    operands_.advance();
+  });
 }
 
 Value* KernelEmitter::phase_is(Phase phase) {
@@ -78,8 +84,11 @@ int KernelEmitter::part_count(const Stage& stage) const {
     strided = strided || (!plan_.output_is_reduced(i) && plan_.spec().outputs[i].inner == InnerStride::Other);
   }
   if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return 2;
+  const bool reduces = plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty();
+  const int all_lanes = LaneAccumulators::kLanes / width_;
+  if (reduces && all_lanes <= 2 && !strided && stage.cost <= kRegisterLimit) return all_lanes;
   if (strided || stage.cost > kUnrollLimit) return 1;
-  if (plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty()) return LaneAccumulators::kLanes / width_;
+  if (reduces) return all_lanes;
   return std::clamp(64 / width_, 1, 4);
 }
 
@@ -100,10 +109,12 @@ void KernelEmitter::set_index_lanes() {
     const OperandSignature& input = plan_.spec().inputs[i];
     if (input.kind != OperandKind::Index || input.inner == InnerStride::Zero) continue;
     Value* step = operands_.step(i, plan_.spec().rank - 1);
-    Value* lanes = llvm::PoisonValue::get(Lanes(b_, width_).i64());
+    llvm::Type* type = Lanes::register_type(b_.getContext(), input.dtype);
+    Value* lanes = llvm::PoisonValue::get(Lanes(b_, width_).of(type));
     Value* distance = frame_.index(0);
     for (int lane = 0; lane < width_; ++lane, distance = b_.CreateAdd(distance, step)) {
-      lanes = width_ == 1 ? distance : b_.CreateInsertElement(lanes, distance, lane);
+      Value* narrow = b_.CreateTrunc(distance, type);
+      lanes = width_ == 1 ? narrow : b_.CreateInsertElement(lanes, narrow, lane);
     }
     index_lanes_[i] = {lanes, step};
   }
@@ -133,6 +144,8 @@ void KernelEmitter::load_row_inputs(Value* reduced) {
     if (input.kind == OperandKind::Tensor) {
       value = b_.CreateLoad(Lanes::memory_type(b_.getContext(), input.dtype), value);
       if (input.dtype == DType::Bool) value = b_.CreateICmpNE(value, b_.getInt8(0));
+    } else {
+      value = b_.CreateTrunc(value, Lanes::register_type(b_.getContext(), input.dtype));
     }
     values_.set_uniform(graph_.parameters()[i], value);
   }
@@ -158,6 +171,7 @@ void KernelEmitter::load_inputs(InnerLoop& loop, const Stage& stage, const std::
       const IndexLanes& index = index_lanes_[input];
       Value* first = b_.CreateAdd(position, frame_.index(part * width_));
       Value* base = b_.CreateAdd(row_of(input, reduced), b_.CreateMul(first, index.step));
+      base = b_.CreateTrunc(base, index.lanes->getType()->getScalarType());
       value = b_.CreateAdd(Lanes(b_, width_).splat(base), index.lanes);
     }
     values_.set(graph_.parameters()[input], part, value);
@@ -176,6 +190,16 @@ llvm::SmallVector<Value*, 2> KernelEmitter::reduced_elements(const Reducer& redu
 bool has_phases(const Plan& plan) {
   if (plan.spec().reduction == Reduction::Outer) return true;
   return plan.spec().reduction == Reduction::Inner && plan.stages().size() == 1 && !plan.stages()[0].stores_outputs;
+}
+
+int rows_together(const Plan& plan) {
+  // Enough code to be compiled twice is no matter of a few instructions between the passes.
+  constexpr size_t kMostOperations = 64;
+  size_t operations = 0;
+  for (const Stage& stage : plan.stages()) operations += stage.operations.size();
+  // With one reduction before the last pass there is too little to wait for.
+  const bool staged = plan.spec().reduction == Reduction::Inner && plan.spec().rank > 1 && plan.stages().size() > 2;
+  return staged && operations <= kMostOperations ? 2 : 1;
 }
 
 void emit_kernel(llvm::Module& module, const Plan& plan, int vector_bytes) {

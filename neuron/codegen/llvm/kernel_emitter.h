@@ -22,6 +22,8 @@ class KernelEmitter {
  protected:
   // Everything of the current row; operands_ are positioned.
   virtual void emit_row() = 0;
+  // Everything of the rows [begin, end), in order; operands_ are positioned.
+  virtual void emit_rows(llvm::Value* begin, llvm::Value* end);
 
   int outer_dimensions() const { return plan_.spec().rank - (plan_.spec().reduction == Reduction::Outer ? 2 : 1); }
   int input_count() const { return static_cast<int>(plan_.spec().inputs.size()); }

@@ -98,7 +98,13 @@ void Operands::advance() {
   if (outer_ > 0) carry(outer_ - 1);
 }
 
-Value* Operands::row(int operand) { return frame_.load(rows_[operand]); }
+Value* Operands::row(int operand) { return held_.empty() ? frame_.load(rows_[operand]) : held_[operand]; }
+
+std::vector<Value*> Operands::current_rows() {
+  std::vector<Value*> rows;
+  for (auto* row : rows_) rows.push_back(row != nullptr ? frame_.load(row) : nullptr);
+  return rows;
+}
 
 Stream Operands::stream(int operand, Value* row) {
   return {signature(operand).dtype, row, inner_steps_[operand], false};

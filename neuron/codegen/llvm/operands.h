@@ -23,6 +23,10 @@ class Operands {
   void advance();
   // The current row of an operand (inputs, then outputs): an address, or the i64 value of an Index.
   llvm::Value* row(int operand);
+  // The current rows of all operands; null for Scalar.
+  std::vector<llvm::Value*> current_rows();
+  // row() answers with these from here on: the code of several rows is emitted by turns.
+  void hold(std::vector<llvm::Value*> rows) { held_ = std::move(rows); }
   // Distance in bytes (Index: in units) along a dimension.
   llvm::Value* step(int operand, int dimension);
   // The innermost dimension of an operand from `row` on.
@@ -40,6 +44,7 @@ class Operands {
   std::vector<llvm::AllocaInst*> rows_;       // null for Scalar
   std::vector<llvm::AllocaInst*> positions_;  // per outer dimension
   std::vector<llvm::Value*> inner_steps_;     // of operands with InnerStride::Other
+  std::vector<llvm::Value*> held_;            // empty: the rows that are walked
 };
 
 }  // namespace neuron::codegen

@@ -1,5 +1,7 @@
 // Regions without a reduction and regions that reduce the innermost dimension: a row is walked in the stages of the
 // plan.
+#include <span>
+
 #include "neuron/codegen/llvm/kernel_emitter.h"
 
 namespace neuron::codegen {
@@ -10,26 +12,98 @@ using llvm::Value;
 
 // Bodies up to this cost are emitted once more without masks: more compile time, less time in every block.
 constexpr int kShortBody = 64;
+// Rows up to this length go in pairs.
+constexpr int64_t kShortRow = 4096;
 
 class RowEmitter final : public KernelEmitter {
  public:
   using KernelEmitter::KernelEmitter;
 
  private:
+  // A row at work. Between two passes over a row stand a few instructions that wait for one another (the last additions
+  // of a sum, a logarithm): the passes of two short rows take turns, and fill these gaps for one another.
+  struct Row {
+    Value* exists = nullptr;  // null: always
+    std::vector<Value*> operands;
+    Values::Uniforms uniforms;
+    Value *column_end, *chunk_end, *scratch;
+  };
+
   void emit_row() override {
-    load_row_inputs();
-    emit_uniforms(Scope::Row, 0);
+    if (!plan_.scratch().empty()) row_bytes_ = scratch_row_bytes();
+    Row row{nullptr, {}, values_.uniforms(), column_end_, chunk_end_, scratch_};
+    emit_by_turns({&row, 1});
+  }
+
+  void emit_rows(Value* begin, Value* end) override {
+    if (rows_together(plan_) == 1) return KernelEmitter::emit_rows(begin, end);
+    Value *is_short = b_.CreateICmpSLE(column_end_, frame_.index(kShortRow)), *other_scratch = scratch_;
+    if (const auto scratch_rows = static_cast<int64_t>(plan_.scratch().size()); scratch_rows > 0) {
+      row_bytes_ = scratch_row_bytes();
+      other_scratch = frame_.at(scratch_, b_.CreateMul(row_bytes_, frame_.index(scratch_rows)));
+    }
+    frame_.loop(begin, end, [&](Value* i) -> Value* {
+      Value* pair = b_.CreateAnd(is_short, b_.CreateICmpSLT(b_.CreateAdd(i, frame_.index(1)), end));
+      Row rows[2] = {
+          {nullptr, operands_.current_rows(), values_.uniforms(), column_end_, chunk_end_, scratch_},
+          {pair,
+           {},
+           values_.uniforms(),
+           b_.CreateSelect(pair, column_end_, column_begin_),
+           b_.CreateSelect(pair, chunk_end_, chunk_begin_),
+           other_scratch},
+      };
+      operands_.advance();
+      rows[1].operands = operands_.current_rows();
+      frame_.when(pair, [&] { operands_.advance(); });
+      // A row that does not exist reads what the first one reads once a row, and nothing else.
+      for (size_t k = 0; k < rows[1].operands.size(); ++k) {
+        Value*& row = rows[1].operands[k];
+        if (row != nullptr) row = b_.CreateSelect(pair, row, rows[0].operands[k]);
+      }
+      emit_by_turns(rows);
+      operands_.hold({});
+      return b_.CreateSelect(pair, frame_.index(2), frame_.index(1));
+    });
+  }
+
+  // Makes a row the current one, or puts it away again.
+  void exchange(Row& row) {
+    values_.exchange(row.uniforms);
+    operands_.hold(row.operands);
+    std::swap(column_end_, row.column_end);
+    std::swap(chunk_end_, row.chunk_end);
+    std::swap(scratch_, row.scratch);
+  }
+
+  void emit_by_turns(std::span<Row> rows) {
+    auto by_turns = [&](FunctionRef<void(Row&)> body) {
+      for (Row& row : rows) {
+        exchange(row);
+        body(row);
+        exchange(row);
+      }
+    };
+    by_turns([&](Row&) {
+      load_row_inputs();
+      emit_uniforms(Scope::Row, 0);
+    });
     const auto& stages = plan_.stages();
     for (size_t s = 0; s < stages.size(); ++s) {
-      if (stages[s].reductions.empty()) {
-        emit_pass(stages[s], column_begin_, column_end_, {});
-      } else {
-        emit_reductions(stages[s]);
-      }
-      emit_uniforms(Scope::Row, static_cast<int>(s) + 1);
+      by_turns([&](Row&) {
+        if (stages[s].reductions.empty()) {
+          emit_pass(stages[s], column_begin_, column_end_, {});
+        } else {
+          emit_reductions(stages[s]);
+        }
+      });
+      by_turns([&](Row&) { emit_uniforms(Scope::Row, static_cast<int>(s) + 1); });
     }
-    if (!has_phases(plan_)) return store_reduced_outputs();
-    frame_.when(b_.CreateNot(phase_is(Phase::Accumulate)), [&] { store_reduced_outputs(); });
+    by_turns([&](Row& row) {
+      Value* stored = has_phases(plan_) ? b_.CreateNot(phase_is(Phase::Accumulate)) : row.exists;
+      if (stored == nullptr) return store_reduced_outputs();
+      frame_.when(stored, [&] { store_reduced_outputs(); });
+    });
   }
 
   void store_reduced_outputs() {
@@ -119,9 +193,12 @@ class RowEmitter final : public KernelEmitter {
     for (size_t v = 0; v < sum.size(); ++v) frame_.store(sum[v], running.results[v]);
   }
 
+  Value* scratch_row_bytes() {
+    return b_.CreateMul(b_.CreateAdd(b_.CreateLShr(column_end_, 6), frame_.index(2)), frame_.index(64 * 8));
+  }
+
   Stream scratch_stream(ir::Value value) {
-    Value* row_bytes = b_.CreateMul(b_.CreateAdd(b_.CreateLShr(column_end_, 6), frame_.index(2)), frame_.index(64 * 8));
-    Value* base = frame_.at(scratch_, b_.CreateMul(row_bytes, frame_.index(plan_.scratch_index(value))));
+    Value* base = frame_.at(scratch_, b_.CreateMul(row_bytes_, frame_.index(plan_.scratch_index(value))));
     return {graph_.type(value).dtype, base, nullptr, true};
   }
 
@@ -162,6 +239,8 @@ class RowEmitter final : public KernelEmitter {
       }
     });
   }
+
+  Value* row_bytes_ = nullptr;  // of a scratch row
 };
 
 }  // namespace

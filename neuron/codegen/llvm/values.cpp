@@ -9,12 +9,12 @@ Values::Values(const Plan& plan, llvm::IRBuilder<>& builder, int width)
     : plan_(plan),
       builder_(builder),
       width_(width),
-      uniforms_(static_cast<size_t>(plan.graph().value_count())),
-      splats_(uniforms_.size()) {}
+      uniforms_{std::vector<llvm::Value*>(static_cast<size_t>(plan.graph().value_count())),
+                std::vector<llvm::Value*>(static_cast<size_t>(plan.graph().value_count()))} {}
 
 void Values::set_uniform(ir::Value value, llvm::Value* scalar) {
-  uniforms_[value.id] = scalar;
-  splats_[value.id] = Lanes(builder_, width_).splat(scalar);
+  uniforms_.scalars[value.id] = scalar;
+  uniforms_.splats[value.id] = Lanes(builder_, width_).splat(scalar);
 }
 
 // Broadcasting changes nothing but the shape.
@@ -27,20 +27,20 @@ ir::Value Values::source(ir::Value value) const {
 }
 
 llvm::Value* Values::uniform(ir::Value value) const {
-  llvm::Value* scalar = uniforms_[source(value).id];
+  llvm::Value* scalar = uniforms_.scalars[source(value).id];
   check_internal(scalar != nullptr, "value {} of a region is used before it is computed", value.id);
   return scalar;
 }
 
 void Values::begin_body(int parts) {
-  elements_.assign(static_cast<size_t>(parts), std::vector<llvm::Value*>(uniforms_.size()));
+  elements_.assign(static_cast<size_t>(parts), std::vector<llvm::Value*>(uniforms_.scalars.size()));
 }
 
 llvm::Value* Values::get(ir::Value value, int part) const {
   // A broadcast value may itself be what a scratch row keeps, so it is looked up under its own name first.
   llvm::Value* found = elements_[part][value.id];
   if (found == nullptr) found = elements_[part][source(value).id];
-  if (found == nullptr) found = splats_[source(value).id];
+  if (found == nullptr) found = uniforms_.splats[source(value).id];
   check_internal(found != nullptr, "value {} of a region is used before it is computed", value.id);
   return found;
 }

@@ -17,6 +17,12 @@ class Values {
   // Sets a value that is equal for all lanes.
   void set_uniform(ir::Value value, llvm::Value* scalar);
   llvm::Value* uniform(ir::Value value) const;
+  // All uniform values, of a row among others: exchanged when another row is at work.
+  struct Uniforms {
+    std::vector<llvm::Value*> scalars, splats;
+  };
+  const Uniforms& uniforms() const { return uniforms_; }
+  void exchange(Uniforms& other) { std::swap(uniforms_, other); }
 
   // Starts a loop body of `parts` vectors: forgets all element values.
   void begin_body(int parts);
@@ -34,7 +40,7 @@ class Values {
   const Plan& plan_;
   llvm::IRBuilder<>& builder_;
   int width_;
-  std::vector<llvm::Value*> uniforms_, splats_;
+  Uniforms uniforms_;
   std::vector<std::vector<llvm::Value*>> elements_;
 };
 

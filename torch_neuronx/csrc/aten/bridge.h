@@ -92,9 +92,10 @@ struct Input {
   Input(const at::Scalar& number) : number(scalar_of(number)) {}  // NOLINT
   Input(double number) : number(Scalar::of(number)) {}            // NOLINT
   Input(int64_t number) : number(Scalar::of(number)) {}           // NOLINT
-  // base + sum(position[d] * strides[d]) over the iteration space.
-  static Input index(int64_t base, std::span<const int64_t> strides) {
+  // base + sum(position[d] * strides[d]) over the iteration space, as Int64 or Int32.
+  static Input index(int64_t base, std::span<const int64_t> strides, DType dtype = DType::Int64) {
     Input input(base);
+    input.number.dtype = dtype;
     input.index_strides = strides;
     input.is_index = true;
     return input;

@@ -27,8 +27,8 @@ constexpr std::string_view kArithmeticKernels[] = {
     "embedding_dense_backward",
     "gemm",
     "index_add",
-    "nll_loss_backward",
     "nll_loss_forward",
+    "nll_loss_scales",
 };
 
 bool warn_and_ask() {
