@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr int64_t kSplit = 512;  // part of the order of summation
-static_assert(kSplit <= kMostWeighed);
+static_assert(kSplit <= kMostWeighed && kDecodeRows <= kMostVectors);
 
 struct Buffers {
   Scratch partials, queries, keys, values, weights, bias;

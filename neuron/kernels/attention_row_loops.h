@@ -2,13 +2,6 @@
 // attention_tile_loops.h, in the same way and with the same requirements; also kDotSums and kWeighedVectors, and for
 // each kind of element in memory a struct with kBytes of a unit, load(), load_first() and step().
 
-// While rows are met, those that come next are asked for, into the second cache: four runs of them side by side, which
-// memory serves faster than one. Row k asks for this one, and at each offset in itself for the same.
-NEURON_INLINE const char* row_to_fetch(const NextRows& next, int64_t k, int64_t count) {
-  int64_t quarter = count / 4;
-  return next.data + (k < 4 * quarter ? k % 4 * quarter + k / 4 : k) * next.row_bytes;
-}
-
 // kChunks: of 16 units in a row, 0 when not known.
 template <typename Elements, int kRows, int kVectors, int kChunks, bool kPrefetches>
 NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, const char* next, int64_t next_quarter,
@@ -108,26 +101,48 @@ NEURON_TARGET void dot_rows(const char* rows, int64_t row_bytes, int64_t count, 
        result_stride, next);
 }
 
+// Keys [begin, end) of `count` that are weighed together, by one of some groups of vectors after the other: each asks
+// for its share of the rows that come next, in four runs of them side by side, which memory serves faster than one.
+struct WeighedPart {
+  NextRows next;
+  int64_t begin, end, count;
+  int group, groups;
+
+  NEURON_INLINE bool fetches(int64_t k) const { return groups == 1 || (k & (groups - 1)) == group; }
+  NEURON_INLINE const char* row_to_fetch(int64_t k) const {
+    int64_t quarter = count / 4;
+    return next.data + (k < 4 * quarter ? k % 4 * quarter + k / 4 : k) * next.row_bytes;
+  }
+};
+constexpr int64_t kWeighedTogether = 64;
+
 template <typename Elements, int kCount, int kVectors>
-NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, NextRows next, int64_t count, int64_t width,
-                                   const float* weights, int64_t weight_stride, float* target, int64_t target_stride) {
+NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t offset,
+                                   int64_t width, const float* weights, int64_t weight_stride, float* target,
+                                   int64_t target_stride) {
   Vector sums[kCount][kVectors];
+  int64_t last = width - 16 * (kVectors - 1);  // elements of the last vector
 #pragma GCC unroll 4
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = zero();
+    for (int v = 0; v < kVectors; ++v) {
+      const float* sum = target + r * target_stride + 16 * v;
+      sums[r][v] = part.begin == 0 ? zero() : v < kVectors - 1 || last >= 16 ? load(sum) : load_first(sum, last);
+    }
   }
-  int64_t last = width - 16 * (kVectors - 1);  // elements of the last vector
-  for (int64_t k = 0; k < count; ++k, rows += row_bytes) {
+  for (int64_t k = part.begin; k < part.end; ++k) {
     Vector row[kVectors];
-    const char* fetched = row_to_fetch(next, k, count);
+    if (part.fetches(k)) {
+      const char* fetched = part.row_to_fetch(k) + offset;
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; v += 4 / Elements::kBytes) {
-      __builtin_prefetch(fetched + 16 * Elements::kBytes * v, 0, 2);
+      for (int v = 0; v < kVectors; v += 4 / Elements::kBytes) {
+        __builtin_prefetch(fetched + 16 * Elements::kBytes * v, 0, 2);
+      }
     }
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors - 1; ++v) row[v] = Elements::load(rows + 16 * Elements::kBytes * v);
     const char* end = rows + 16 * Elements::kBytes * (kVectors - 1);
+    rows += row_bytes;
     row[kVectors - 1] = last >= 16 ? Elements::load(end) : Elements::load_first(end, last);
 #pragma GCC unroll 4
     for (int r = 0; r < kCount; ++r) {
@@ -149,26 +164,25 @@ NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, NextRows
   }
 }
 
-// kCount vectors of weights at a time: a row is loaded once for them.
+// kCount vectors of weights at a time: a row is loaded once for them. `rows` are those of the part.
 template <typename Elements, int kCount>
-NEURON_TARGET void weigh_rows_of(const char* rows, int64_t row_bytes, NextRows next, int64_t count, int64_t width,
+NEURON_TARGET void weigh_rows_of(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t width,
                                  const float* weights, int64_t weight_stride, float* target, int64_t target_stride) {
   constexpr int kVectors = kCount == 1 ? 2 * kWeighedVectors : kWeighedVectors;
   int64_t j = 0;
   for (; width - j >= 16 * kVectors; j += 16 * kVectors) {
-    weigh_rows_tile<Elements, kCount, kVectors>(rows + j * Elements::kBytes, row_bytes,
-                                                {next.data + j * Elements::kBytes, next.row_bytes}, count,
+    weigh_rows_tile<Elements, kCount, kVectors>(rows + j * Elements::kBytes, row_bytes, part, j * Elements::kBytes,
                                                 16 * kVectors, weights, weight_stride, target + j, target_stride);
   }
   for (; width - j >= 16 * kWeighedVectors; j += 16 * kWeighedVectors) {
-    weigh_rows_tile<Elements, kCount, kWeighedVectors>(
-        rows + j * Elements::kBytes, row_bytes, {next.data + j * Elements::kBytes, next.row_bytes}, count,
-        16 * kWeighedVectors, weights, weight_stride, target + j, target_stride);
+    weigh_rows_tile<Elements, kCount, kWeighedVectors>(rows + j * Elements::kBytes, row_bytes, part,
+                                                       j * Elements::kBytes, 16 * kWeighedVectors, weights,
+                                                       weight_stride, target + j, target_stride);
   }
   for (; j < width; j += 16) {
-    weigh_rows_tile<Elements, kCount, 1>(
-        rows + j * Elements::kBytes, row_bytes, {next.data + j * Elements::kBytes, next.row_bytes}, count,
-        width - j < 16 ? width - j : 16, weights, weight_stride, target + j, target_stride);
+    weigh_rows_tile<Elements, kCount, 1>(rows + j * Elements::kBytes, row_bytes, part, j * Elements::kBytes,
+                                         width - j < 16 ? width - j : 16, weights, weight_stride, target + j,
+                                         target_stride);
   }
 }
 
@@ -184,25 +198,38 @@ NEURON_INLINE void over_vectors(int vectors, const Body& body) {
 template <typename Elements>
 struct WeighRows {
   const char* rows;
-  int64_t row_bytes, count, width;
+  int64_t row_bytes;
+  WeighedPart part;
+  int64_t width;
   const float* weights;
   int64_t weight_stride;
   float* target;
   int64_t target_stride;
-  NextRows next;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    weigh_rows_of<Elements, kCount>(rows, row_bytes, r == 0 ? next : NextRows{rows, 0}, count, width,
-                                    weights + r * weight_stride, weight_stride, target + r * target_stride,
-                                    target_stride);
+    WeighedPart own = part;
+    own.group = r / 4;
+    weigh_rows_of<Elements, kCount>(rows, row_bytes, own, width, weights + r * weight_stride, weight_stride,
+                                    target + r * target_stride, target_stride);
   }
 };
+
+// Calls body(part) for parts of the keys that stay in the nearest cache while all vectors meet them.
+template <typename Body>
+NEURON_INLINE void over_parts(int64_t count, int vectors, NextRows next, const Body& body) {
+  int64_t step = vectors > 1 ? kWeighedTogether : count < 1 ? 1 : count;
+  for (int64_t begin = 0; begin == 0 || begin < count; begin += step) {
+    body(WeighedPart{next, begin, begin + step < count ? begin + step : count, count, 0, vectors > 4 ? 2 : 1});
+  }
+}
 
 template <typename Elements>
 NEURON_TARGET void weigh_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
                               int64_t weight_stride, int vectors, float* target, int64_t target_stride, NextRows next) {
-  over_vectors(vectors,
-               WeighRows<Elements>{rows, row_bytes, count, width, weights, weight_stride, target, target_stride, next});
+  over_parts(count, vectors, next, [&](const WeighedPart& part) NEURON_TARGET {
+    over_vectors(vectors, WeighRows<Elements>{rows + part.begin * row_bytes, row_bytes, part, width, weights,
+                                              weight_stride, target, target_stride});
+  });
 }
 
 NEURON_TARGET float row_exponentials(float* row, int64_t count, float shift) {

@@ -53,7 +53,8 @@ struct NextRows {
   int64_t row_bytes;
 };
 
-// A few vectors against rows of memory, whose units are floats, pairs of bfloat16, or 16 bits that are widened.
+// At most kMostVectors vectors against rows of memory, whose units are floats, pairs of bfloat16, or 16 bits that are
+// widened.
 struct AttentionRows {
   // result[r][k] = scale * dot product of rows[k] and vectors[r], of `depth` units, in 16 lanes whose halves are added
   // last: 8, 4, 2, 1. Vectors are units (floats for those that are widened), padded with zeros to a multiple of 16.
@@ -67,6 +68,7 @@ struct AttentionRows {
                 int64_t weight_stride, int vectors, float* target, int64_t target_stride, NextRows next);
 };
 constexpr int64_t kMostWeighed = 512;
+constexpr int kMostVectors = 8;
 
 struct AttentionTiles {
   const char* name;

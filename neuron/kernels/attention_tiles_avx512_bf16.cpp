@@ -71,24 +71,30 @@ NEURON_TARGET void pair_rows(const char* rows, int64_t row_bytes, int64_t count,
 
 // Two keys a step: their rows are interleaved in registers. Weights are pairs.
 template <int kCount, int kBlocks>
-NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, NextRows next, int64_t count,
+NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t offset,
                                         int64_t width, const float (*weights)[kMostWeighed / 2], float* target,
                                         int64_t target_stride) {
   Vector sums[kCount][2 * kBlocks];
 #pragma GCC unroll 4
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < 2 * kBlocks; ++v) sums[r][v] = zero();
+    for (int v = 0; v < 2 * kBlocks; ++v) {
+      int64_t rest = width - 16 * v;
+      const float* sum = target + r * target_stride + 16 * v;
+      sums[r][v] = part.begin == 0 || rest <= 0 ? zero() : rest >= 16 ? load(sum) : load_first(sum, rest);
+    }
   }
   int64_t last = width - 32 * (kBlocks - 1);  // elements of the last block
-  for (int64_t k = 0; k < count; k += 2, rows += 2 * row_bytes) {
-    bool paired = k + 1 < count;
+  for (int64_t k = part.begin; k < part.end; k += 2, rows += 2 * row_bytes) {
+    bool paired = k + 1 < part.end;
     __m512i row[2 * kBlocks];
-    const char *fetched = row_to_fetch(next, k, count), *fetched_too = row_to_fetch(next, k + 1, count);
+    if (part.fetches(k / 2)) {
+      const char *fetched = part.row_to_fetch(k) + offset, *fetched_too = part.row_to_fetch(k + 1) + offset;
 #pragma GCC unroll 4
-    for (int b = 0; b < kBlocks; ++b) {
-      __builtin_prefetch(fetched + 64 * b, 0, 2);
-      __builtin_prefetch(fetched_too + 64 * b, 0, 2);
+      for (int b = 0; b < kBlocks; ++b) {
+        __builtin_prefetch(fetched + 64 * b, 0, 2);
+        __builtin_prefetch(fetched_too + 64 * b, 0, 2);
+      }
     }
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
@@ -119,20 +125,18 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, Nex
 }
 
 template <int kCount>
-NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, NextRows next, int64_t count, int64_t width,
+NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t width,
                                       const float (*weights)[kMostWeighed / 2], float* target, int64_t target_stride) {
   int64_t j = 0;
   for (; kCount == 1 && width - j >= 128; j += 128) {
-    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, {next.data + j * 2, next.row_bytes}, count, 128, weights,
-                               target + j, target_stride);
+    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, part, j * 2, 128, weights, target + j, target_stride);
   }
   for (; width - j >= 64; j += 64) {
-    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, {next.data + j * 2, next.row_bytes}, count, 64, weights,
-                                    target + j, target_stride);
+    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, part, j * 2, 64, weights, target + j, target_stride);
   }
   for (; j < width; j += 32) {
-    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, {next.data + j * 2, next.row_bytes}, count,
-                                    width - j < 32 ? width - j : 32, weights, target + j, target_stride);
+    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, part, j * 2, width - j < 32 ? width - j : 32, weights,
+                                    target + j, target_stride);
   }
 }
 
@@ -150,26 +154,29 @@ NEURON_TARGET void pair_weights(const float* weights, int64_t count, float* pair
 
 struct WeighPairRows {
   const char* rows;
-  int64_t row_bytes, count, width;
-  const float* weights;
-  int64_t weight_stride;
+  int64_t row_bytes;
+  WeighedPart part;
+  int64_t width;
+  const float (*pairs)[kMostWeighed / 2];
   float* target;
   int64_t target_stride;
-  NextRows next;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    alignas(64) float pairs[kCount][kMostWeighed / 2];
-    for (int i = 0; i < kCount; ++i) pair_weights(weights + (r + i) * weight_stride, count, pairs[i]);
-    weigh_pair_rows_of<kCount>(rows, row_bytes, r == 0 ? next : NextRows{rows, 0}, count, width, pairs,
-                               target + r * target_stride, target_stride);
+    WeighedPart own = part;
+    own.group = r / 4;
+    weigh_pair_rows_of<kCount>(rows, row_bytes, own, width, pairs + r, target + r * target_stride, target_stride);
   }
 };
 
 NEURON_TARGET void weigh_pair_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
                                    const float* weights, int64_t weight_stride, int vectors, float* target,
                                    int64_t target_stride, NextRows next) {
-  over_vectors(vectors,
-               WeighPairRows{rows, row_bytes, count, width, weights, weight_stride, target, target_stride, next});
+  alignas(64) float pairs[kMostVectors][kMostWeighed / 2];
+  for (int r = 0; r < vectors; ++r) pair_weights(weights + r * weight_stride, count, pairs[r]);
+  over_parts(count, vectors, next, [&](const WeighedPart& part) NEURON_TARGET {
+    over_vectors(vectors,
+                 WeighPairRows{rows + part.begin * row_bytes, row_bytes, part, width, pairs, target, target_stride});
+  });
 }
 
 }  // namespace

@@ -202,7 +202,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{1, 2, 2, 40, 300, 16, 16, false, 0, DType::BFloat16},
                     Case{1, 4, 2, 75, 301, 33, 17, true, 1, DType::BFloat16},
                     Case{1, 2, 2, 51, 67, 64, 64, false, 2, DType::BFloat16, 0.25},
-                    Case{1, 8, 2, 1, 777, 80, 64, false, 3, DType::BFloat16},
+                    Case{1, 8, 2, 1, 777, 80, 64, false, 3, DType::BFloat16}, Case{1, 8, 1, 1, 701, 64, 128, false, 0},
+                    Case{2, 14, 2, 1, 150, 96, 40, true, 0}, Case{1, 5, 1, 1, 530, 256, 17, false, 3},
+                    Case{1, 3, 1, 2, 333, 48, 65, true, 1}, Case{1, 8, 1, 1, 701, 64, 128, false, 0, DType::BFloat16},
+                    Case{1, 3, 1, 2, 333, 48, 66, true, 1, DType::BFloat16},
+                    Case{1, 6, 1, 1, 530, 33, 17, false, 3, DType::BFloat16, 0.2},
+                    Case{1, 7, 1, 1, 701, 128, 64, false, 0, DType::Float16},
                     Case{1, 2, 1, 50, 70, 24, 20, true, 1, DType::Float16},
                     Case{1, 3, 1, 2, 90, 40, 64, false, 0, DType::Float16}, Case{1, 2, 2, 100, 90, 256, 250, false, 0},
                     Case{1, 1, 1, 1, 1, 1, 1, true, 0}));
@@ -299,7 +304,7 @@ TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
 // A row of narrow elements is what its widened copy is, and a vector what it is by itself, whatever meets the rows with
 // it.
 TEST(AttentionTiles, FewVectorsMeetRowsOfEveryKind) {
-  constexpr int64_t kCount = 37;
+  constexpr int64_t kCount = 150;  // more than are weighed together
   for (const AttentionTiles* tiles : sets()) {
     for (int64_t depth : {29, 64, 128}) {
       const int64_t padded = (depth + 15) / 16 * 16, rows = kCount * depth;
@@ -329,6 +334,31 @@ TEST(AttentionTiles, FewVectorsMeetRowsOfEveryKind) {
                        kCount, count, result.data(), depth, {static_cast<const char*>(data), 0});
         return result;
       };
+      if (tiles->bfloat16_pair_rows.dot != nullptr && depth % 2 == 0) {
+        const AttentionRows& pairs = tiles->bfloat16_pair_rows;
+        std::vector<uint16_t> rounded;
+        for (float x : vectors) rounded.push_back(float_to_bfloat16(x));
+        const int64_t pair_stride = (depth / 2 + 15) / 16 * 16;
+        ASSERT_EQ(pair_stride * 2, padded);
+        auto pair_dot = [&](int first, int count) {
+          std::vector<float> result(count * kCount);
+          pairs.dot(reinterpret_cast<const char*>(kinds[1].elements.data()), depth * 2, kCount, depth / 2,
+                    rounded.data() + first * padded, pair_stride, count, 0.7f, result.data(), kCount,
+                    {reinterpret_cast<const char*>(kinds[1].elements.data()), 0});
+          return result;
+        };
+        std::vector<float> dots, sums;
+        for (int v = 0; v < 8; ++v) {
+          for (float x : pair_dot(v, 1)) dots.push_back(x);
+          for (float x : weigh(pairs, kinds[1].elements.data(), 2, v, 1)) sums.push_back(x);
+        }
+        for (int count = 2; count <= 8; ++count) {
+          EXPECT_EQ(pair_dot(0, count), std::vector<float>(dots.begin(), dots.begin() + count * kCount)) << count;
+          EXPECT_EQ(weigh(pairs, kinds[1].elements.data(), 2, 0, count),
+                    std::vector<float>(sums.begin(), sums.begin() + count * depth))
+              << count;
+        }
+      }
       for (const Kind& kind : kinds) {
         for (int count = 1; count <= 8; ++count) {
           std::vector<float> dots, sums;
