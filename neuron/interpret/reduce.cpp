@@ -66,7 +66,8 @@ T reduce_outer(const T* column, int64_t stride, int64_t count, T init, T identit
 // x of (before, count, after) elements, reduced over the middle.
 template <typename T, typename Op>
 std::vector<T> reduce_middle(const T* x, int64_t before, int64_t count, int64_t after, T init, T identity, Op op) {
-  std::vector<T> out(static_cast<size_t>(before * after));
+  std::vector<T> out(static_cast<size_t>(before * after), init);
+  if (count == 0) return out;  // there may be no memory to point into
   for (int64_t b = 0; b < before; ++b) {
     for (int64_t a = 0; a < after; ++a) {
       out[b * after + a] = after == 1 ? reduce_inner(x + b * count, count, init, identity, op)
