@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "neuron/base/error.h"
 #include "neuron/eager/recorder.h"
+#include "neuron/eager/stream.h"
 #include "neuron/runtime/allocator.h"
 #include "tests/core/eager_fixture.h"
 
@@ -162,6 +164,25 @@ TEST_F(Device, DeathsAloneDoNotFillAWindow) {
   }
   for (int i = 0; i < 1000 && has_pending_work(stream); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(value(a), 1.0f);
+}
+
+TEST_F(Device, AfterAWaitTheFirstWindowsAreShort) {
+  runtime::Block* a = block();
+  synchronize(stream, FlushReason::Synchronize);
+  std::vector<int> ends;  // how many commands had been recorded when a window was handed over
+  for (int recorded = 1; recorded <= 400; ++recorded) {
+    const uint64_t before = stream.queue().submitted();
+    run(increment, a, a);
+    if (stream.queue().submitted() != before) ends.push_back(recorded);
+  }
+  ASSERT_GE(ends.size(), 3u);
+  EXPECT_EQ(std::vector(ends.begin(), ends.begin() + 3), (std::vector{48, 48 + 96, 48 + 96 + 192}));
+  synchronize_for_read(stream, a, FlushReason::HostRead);
+  EXPECT_EQ(value(a), 400.0f);
+  // A wait begins anew, and so it is in each round.
+  const uint64_t before = stream.queue().submitted();
+  for (int recorded = 1; recorded <= 48; ++recorded) run(increment, a, a);
+  EXPECT_EQ(stream.queue().submitted(), before + 1);
 }
 
 TEST_F(Device, ForeignMemoryIsHeldUntilTheCommandRan) {
