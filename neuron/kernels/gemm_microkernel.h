@@ -18,6 +18,7 @@ struct TileOperand {
   int64_t lane, step;
   const void* next = nullptr;
   int64_t next_distance = 0;
+  int64_t next_word = sizeof(float);
 };
 
 struct GemmMicrokernel {

@@ -23,8 +23,9 @@ constexpr int64_t kPanelsOfA = 8;     // that are packed together, where rows of
 // Rows of a matrix that are read at a time for panels side by side; fewer of a large b, whose next ones are fetched.
 constexpr int64_t kSlab = 32, kFetchedSlab = 8;
 constexpr int64_t kLargeMatrix = 512 << 10;  // bytes
-constexpr int64_t kFewRows = 64, kIdleLanes = 12;
-constexpr int64_t kLargestTile = 14 * 32;
+constexpr int64_t kFewRows = 64, kIdleLanes = 5;
+constexpr int64_t kWidenedRow = 256 + 16;  // words between widened rows: they keep apart in the cache
+constexpr int64_t kMostRows = 14, kLargestTile = kMostRows * 32;
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -65,10 +66,10 @@ class Part {
     int64_t columns = round_up((column_end_ - column_ + blocks - 1) / blocks, width_);
     int64_t words = words_of(std::min(depth_, p_.k));
     const Lanes a = lanes_of_a(), b{p_.b, stride(p_.b.column, p_.n), stride(p_.b.row, p_.k), width_, false};
-    bool reads_a = reads_in_place(a), reads_b = reads_in_place(b);
+    bool reads_a = reads_in_place(a), widens_a = widens_rows(), reads_b = reads_in_place(b);
     int64_t rows_of_a = height_ * (a.run_across_panels() ? kPanelsOfA : 1);
     float* panels_of_b = buffers.b.get<float>(columns * words);
-    float* panels_of_a = buffers.a.get<float>(rows_of_a * words);
+    float* panels_of_a = buffers.a.get<float>(rows_of_a * std::max(words, kWidenedRow));
     bool keeps_sums = !in_place_ && p_.k > depth_;
     if (keeps_sums) {
       sums_stride_ = columns;
@@ -80,7 +81,7 @@ class Part {
         int64_t depth = std::min(depth_, p_.k - l);
         words = words_of(depth);
         // A word that lacks an element, and a panel that lacks a column, cannot be read in place.
-        bool packs_a = !reads_a || depth % kernel_.group != 0;
+        bool packs_a = !widens_a && (!reads_a || depth % kernel_.group != 0);
         int64_t whole = reads_b ? j + (j_end - j) / width_ * width_ : j;
         pack(b, whole, j_end, l, depth, panels_of_b + (whole - j) * words);
         for (int64_t i = row_; i < row_end_; i += rows_of_a) {
@@ -88,7 +89,9 @@ class Part {
           if (packs_a) pack(a, i, i_end, l, depth, panels_of_a);
           for (int64_t ii = i; ii < i_end; ii += height_) {
             int64_t rows = std::min(height_, i_end - ii);
-            TileOperand left = packs_a ? kernel_.panel(panels_of_a + (ii - i) * words, rows) : in_place(a, ii, l);
+            TileOperand left = packs_a    ? kernel_.panel(panels_of_a + (ii - i) * words, rows)
+                               : widens_a ? widen(a, ii, rows, l, depth, panels_of_a)
+                                          : in_place(a, ii, l);
             for (int64_t jj = j; jj < j_end; jj += width_) {
               if (!packs_a && jj + width_ >= j_end) fetch_after(left, a, ii + rows, l, depth);
               tile(ii, rows, jj, std::min<int64_t>(width_, j_end - jj), j, l, depth, left,
@@ -124,9 +127,19 @@ class Part {
   // Rows of a tile: fewer where they would compete for places of the cache, unless many columns make up for packing.
   int64_t most_rows(int64_t columns) const {
     int64_t rows = is_narrow() ? kernel_.narrow_rows : kernel_.rows;
-    if (stride(p_.a.column, p_.k) != 1) return rows;
+    if (stride(p_.a.column, p_.k) != 1 || widens_rows()) return rows;
     int64_t apart = rows_apart(stride(p_.a.row, p_.m) * static_cast<int64_t>(dtype_size(p_.dtype)));
     return apart < rows && columns > kFewRows ? rows : std::min(rows, apart);
+  }
+
+  // Whether rows of a whose elements follow each other are widened one by one, instead of packed.
+  bool widens_rows() const {
+    return static_cast<int>(dtype_size(p_.dtype)) * kernel_.group != sizeof(float) && stride(p_.a.column, p_.k) == 1;
+  }
+
+  TileOperand widen(const Lanes& a, int64_t row, int64_t rows, int64_t l, int64_t depth, float* buffer) const {
+    for (int64_t r = 0; r < rows; ++r) widen_elements(p_.dtype, at(a, row + r, l), 1, depth, buffer + r * kWidenedRow);
+    return {buffer, kWidenedRow * static_cast<int64_t>(sizeof(float)), sizeof(float)};
   }
 
   // Whether tiles take the operand from where it lies: without a pass over it, and its misses overlap arithmetic. Not
@@ -149,8 +162,9 @@ class Part {
     if (row >= row_end_) row = row_, l += depth;
     if (l >= p_.k) return;
     left.next = at(a, row, l);
-    left.next_distance =
-        (a.depth_stride == 1 ? a.lane_stride : a.depth_stride) * static_cast<int64_t>(dtype_size(p_.dtype));
+    const auto size = static_cast<int64_t>(dtype_size(p_.dtype));
+    left.next_distance = (a.depth_stride == 1 ? a.lane_stride : a.depth_stride) * size;
+    left.next_word = size * kernel_.group;
   }
 
   // Lanes [begin, end) at positions [l, l + depth), panel after panel. Where a row of memory crosses all of them, some
@@ -227,6 +241,15 @@ class Part {
 
   void load_addend(int64_t i, int64_t rows, int64_t j, int64_t columns, float* target, int64_t target_stride) {
     PackedSource type = packed_source(p_.addend_dtype);
+    if (p_.addend.column == 0) {  // a bias of the transposed product: one number for a row
+      float numbers[kMostRows];
+      widen_elements(p_.addend_dtype, address(p_.addend, p_.addend_dtype, batch_, i, j), p_.addend.row, rows, numbers);
+      for (int64_t r = 0; r < rows; ++r) {
+        const float number = beta_ != 1.0f ? numbers[r] * beta_ : numbers[r];
+        std::fill_n(target + r * target_stride, columns, number);
+      }
+      return;
+    }
     for (int64_t r = 0; r < rows; ++r) {
       float* row = target + r * target_stride;
       if (r > 0 && p_.addend.row == 0) {  // a bias: every row is the first
@@ -286,9 +309,7 @@ class Part {
 // transposed product, which takes the matrix from where it lies and packs the few rows, unless too many lanes of their
 // panels are idle. The order of each sum is the same.
 bool is_better_transposed(const GemmProblem& p, const GemmMicrokernel& kernel) {
-  const auto size = static_cast<int64_t>(dtype_size(p.dtype));
-  return size * kernel.group == sizeof(float) && p.b.row == 1 && p.m <= kFewRows && p.m < p.n &&
-         round_up(p.m, panel_width(kernel, p.m)) - p.m <= kIdleLanes;
+  return p.b.row == 1 && p.m <= kFewRows && p.m < p.n && round_up(p.m, panel_width(kernel, p.m)) - p.m <= kIdleLanes;
 }
 
 void run_with(const GemmProblem& problem, const GemmMicrokernel& kernel) {

@@ -271,8 +271,7 @@ std::string refuse(const GemmProblem& p) {
   if (!process_threads_can_be_limited() || function_of<Single>() == nullptr) {
     return "no BLAS with a thread limit per caller is in this process";
   }
-  if (p.dtype == DType::Float32 && p.m >= 48 && p.n >= 48 && !made_by_intel() &&
-      detected_gemm_microkernel() == &gemm_microkernel_avx512) {
+  if (p.dtype == DType::Float32 && !made_by_intel() && detected_gemm_microkernel() == &gemm_microkernel_avx512) {
     return "the packed product is faster on this processor";
   }
   if (narrow && !has_bfloat16_units()) return "the processor has no units for bfloat16";

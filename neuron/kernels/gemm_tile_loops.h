@@ -12,7 +12,7 @@
 namespace neuron::kernels {
 namespace {
 
-constexpr int64_t kLine = 64, kWordsOfLine = kLine / sizeof(float);
+constexpr int64_t kWordsOfLine = 64 / sizeof(float);
 
 // The rows of a tile whose words follow each other in memory: few registers reach all of them.
 template <int kHeight>
@@ -46,10 +46,10 @@ struct DistantRows {
     eighth += sizeof(float);
   }
   // As many words as a line has, of each row of a later tile.
-  NEURON_INLINE static const char* fetch(const char* next, int64_t distance) {
+  NEURON_INLINE static const char* fetch(const char* next, const TileOperand& a) {
 #pragma GCC unroll 1
-    for (int i = 0; i < kHeight; ++i) __builtin_prefetch(next + i * distance);
-    return next + kLine;
+    for (int i = 0; i < kHeight; ++i) __builtin_prefetch(next + i * a.next_distance);
+    return next + kWordsOfLine * a.next_word;
   }
 };
 
@@ -64,9 +64,10 @@ struct AdjacentRows {
   NEURON_INLINE const char* row(int i) const { return first + i * sizeof(float); }
   NEURON_INLINE void advance() { first += step; }
   // The line a word of the last lane lies in: the first lanes may share theirs with this tile.
-  NEURON_INLINE static const char* fetch(const char* next, int64_t distance) {
+  NEURON_INLINE static const char* fetch(const char* next, const TileOperand& a) {
 #pragma GCC unroll 1
-    for (int i = 0; i < kWordsOfLine; ++i, next += distance) __builtin_prefetch(next + (kHeight - 1) * sizeof(float));
+    for (int i = 0; i < kWordsOfLine; ++i, next += a.next_distance)
+      __builtin_prefetch(next + (kHeight - 1) * sizeof(float));
     return next;
   }
 };
@@ -90,14 +91,14 @@ NEURON_TARGET void compute_tile(int64_t words, const TileOperand& a, int64_t a_d
   }
   // The sums leave no register for what the loop does not need: it waits in memory.
   const volatile float kept_alpha = alpha;
-  const int64_t b_step = b.step, next_distance = a.next_distance;
+  const int64_t b_step = b.step;
   auto* next = static_cast<const char*>(a.next);
   auto* columns = static_cast<const char*>(b.data);
   Rows<kHeight> rows(a.data, a_distance);
   while (words > 0) {
     int64_t count = words;
     if (next != nullptr) {
-      next = Rows<kHeight>::fetch(next, next_distance);
+      next = Rows<kHeight>::fetch(next, a);
       if (count > kWordsOfLine) count = kWordsOfLine;
     }
     words -= count;

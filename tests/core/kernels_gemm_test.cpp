@@ -219,10 +219,15 @@ TEST(Gemm, BitsOfFewRowsDoNotDependOnTheDistanceOfRowsOrInstructionSet) {
             const int64_t padding[] = {0, 2048 - k % 2048, 1024, 10};
             Matrix a(dtype, 1, m, k, layout % 2 == 1, layout == 0 ? 0 : padding[layout]);
             Matrix b(dtype, 1, k, 75, layout != 3, padding[layout]), result(dtype, 1, m, 75, layout == 2);
-            a.fill(1), b.fill(2);
-            const GemmProblem p = make_problem(a, b, result);
+            Matrix bias(dtype, 1, 1, 75);
+            a.fill(1), b.fill(2), bias.fill(3);
+            bias.operand.row = 0;
+            GemmProblem p = make_problem(a, b, result);
+            p.addend = bias.operand;
+            p.addend_dtype = dtype;
+            p.beta = Scalar::of(m % 2 == 0 ? 1.0 : -2.0);
             run_gemm_packed(p, *kernel);
-            if (expected.empty()) expect_close(p, a, b, result, nullptr);
+            if (expected.empty()) expect_close(p, a, b, result, &bias);
             std::vector<char> got = bits(result);
             if (expected.empty()) expected = got;
             ASSERT_TRUE(got == expected) << kernel->name << " layout " << layout << " m " << m << " k " << k;
