@@ -367,3 +367,50 @@ def test_gradient_of_cross_entropy_has_the_same_bits_fused_or_not() -> None:
             torch_neuronx.testing.wait_for_compiles()
     for gradient in gradients:
         assert torch.equal(gradient, gradients[0])
+
+
+def test_numbers_kept_in_tensors_of_the_device() -> None:
+    """A number that was filled into a 0-dimensional tensor is read as it is, until somebody writes there again."""
+
+    def values(device: str) -> list[torch.Tensor]:
+        x = torch.linspace(-3, 3, 100).to(device)
+        number = torch.full((), 0.5, device=device)
+        results = [torch.where(x > 0, x, number), x * number, torch.where(x > 0, x, 0.25)]
+        number.fill_(2.0)
+        results.append(x + number)
+        number.add_(1)
+        results.append(x + number)
+        number.fill_(4.0)
+        number.copy_(torch.tensor(7.0))
+        results.append(x + number)
+        row = torch.zeros(3, device=device)
+        middle = row[1]
+        middle.fill_(0.5)
+        results.append(x + middle)
+        row.fill_(9.0)
+        results.append(x + middle)
+        middle.fill_(0.25)
+        row.mul_(2)
+        results.append(x + middle)
+        narrow = torch.full((), 0.1, device=device, dtype=torch.bfloat16)
+        results += [x * narrow, x.bfloat16() + narrow, x.bfloat16() * narrow]
+        for value in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
+            number = torch.full((), value, device=device)
+            results.append(x - number)
+            number += 1
+        return results
+
+    for got, expected in zip(values(DEVICE), values("cpu"), strict=True):
+        assert torch.equal(got.cpu(), expected)
+
+
+def test_a_graph_reads_numbers_that_were_filled_before_it() -> None:
+    x, number = torch.ones(8, device=DEVICE), torch.full((), 0.5, device=DEVICE)
+    stream, graph = torch.Stream(device=DEVICE), torch.accelerator.Graph()
+    with stream, graph:
+        inside = torch.full((), 3.0, device=DEVICE)
+        result = x * number + inside
+    for value in (0.5, 2.0):
+        number.fill_(value)
+        graph.replay()
+        assert result.cpu().tolist() == [value + 3] * 8

@@ -157,11 +157,12 @@ class ColumnEmitter final : public KernelEmitter {
         }
       }
       values_.exchange(rows[0].uniforms);
-      for (int part = 0; part < parts; ++part) {
-        for (size_t i = 0; i < slots_.size(); ++i) loop.store(targets + static_cast<int>(i), part, sums[part][i]);
-        for (size_t i = 0; i < outputs.size(); ++i) {
-          if (outputs[i] >= 0) loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
-        }
+      for (size_t i = 0; i < slots_.size(); ++i) {
+        for (int part = 0; part < parts; ++part) loop.store(targets + static_cast<int>(i), part, sums[part][i]);
+      }
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        for (int part = 0; part < parts && outputs[i] >= 0; ++part)
+          loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
       }
       values_.exchange(rows[0].uniforms);
     });

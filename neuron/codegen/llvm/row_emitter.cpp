@@ -13,7 +13,7 @@ using llvm::Value;
 // Bodies up to this cost are emitted once more without masks: more compile time, less time in every block.
 constexpr int kShortBody = 64;
 // Rows up to this length go in pairs.
-constexpr int64_t kShortRow = 4096;
+constexpr int64_t kShortRow = 1024;
 
 class RowEmitter final : public KernelEmitter {
  public:
@@ -230,12 +230,14 @@ class RowEmitter final : public KernelEmitter {
         for (LaneAccumulators& accumulator : accumulators)
           accumulator.add(position, part, reduced_elements(accumulator.reducer(), part), loop.mask(part));
       }
-      for (int part = 0; part < parts; ++part) {
-        for (size_t i = 0; i < stores.size(); ++i)
+      // Stream by stream, so that a cache line is written as a whole: the same line of several outputs may share a set.
+      for (size_t i = 0; i < stores.size(); ++i) {
+        for (int part = 0; part < parts; ++part)
           loop.store(stores[i], part, values_.get(stage.scratch_stores[i], part));
-        for (size_t i = 0; i < outputs.size(); ++i) {
-          if (outputs[i] >= 0) loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
-        }
+      }
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        for (int part = 0; part < parts && outputs[i] >= 0; ++part)
+          loop.store(outputs[i], part, values_.get(graph_.results()[i], part));
       }
     });
   }

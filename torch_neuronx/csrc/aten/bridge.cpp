@@ -10,6 +10,7 @@
 
 #include "neuron/base/error.h"
 #include "neuron/base/float_formats.h"
+#include "torch_neuronx/csrc/aten/known_numbers.h"
 #include "torch_neuronx/csrc/aten/tensor_argument.h"
 #include "torch_neuronx/csrc/aten/wide_floats.h"
 #include "torch_neuronx/csrc/register/device.h"
@@ -324,11 +325,21 @@ void record_elementwise(const lowering::Operator& op, DType common, const at::Te
   if (output.numel() == 0) return;
   if (is_wide(common)) [[unlikely]]
     common = region_precision(op, common);
+  eager::Stream& stream = torch_neuronx::current_stream(output.device());
   RegionInputs region_inputs;
-  for (const Input& input : inputs) add_input(region_inputs, input);
+  for (const Input& input : inputs) {
+    add_input(region_inputs, input);
+    eager::RegionInput& added = region_inputs.back();
+    if (added.kind != codegen::OperandKind::Tensor || !added.tensor.sizes.empty() || output.dim() == 0) continue;
+    if (const std::optional<Scalar> number = known_number(added.tensor, stream)) {
+      added = {};
+      added.kind = codegen::OperandKind::Scalar;
+      added.scalar = *number;
+    }
+  }
   const eager::TensorArgument target = write_argument(output);
-  eager::record_region(torch_neuronx::current_stream(output.device()), op, common, target.sizes, 0, {&target, 1},
-                       {region_inputs.data(), region_inputs.size()}, attributes, recording_threads());
+  eager::record_region(stream, op, common, target.sizes, 0, {&target, 1}, {region_inputs.data(), region_inputs.size()},
+                       attributes, recording_threads());
 }
 
 void record_row(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t reduced,

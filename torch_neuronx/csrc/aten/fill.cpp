@@ -8,6 +8,7 @@
 
 #include "torch_neuronx/csrc/aten/bridge.h"
 #include "torch_neuronx/csrc/aten/copy.h"
+#include "torch_neuronx/csrc/aten/known_numbers.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/tensor_argument.h"
 #include "torch_neuronx/csrc/register/storage.h"
@@ -38,7 +39,10 @@ void record_fill(const at::Tensor& output, const at::Scalar& value) {
   }
   const bool plain = has_dtype(dtype) && (c10::elementSize(dtype) > 1 || dtype == at::ScalarType::Bool);
   if (plain && c10::isFloatingType(dtype) && !value.isComplex()) {
-    record_elementwise(op, dtype_of(dtype), output, {Input(scalar_of(value))});
+    const Scalar number = scalar_of(value);
+    record_elementwise(op, dtype_of(dtype), output, {Input(number)});
+    if (output.dim() == 0)
+      remember_number(read_argument(output), torch_neuronx::current_stream(output.device()), number);
     return;
   }
   const at::Tensor element = host_element(value, dtype);
