@@ -6,6 +6,7 @@ which comes from memory. Names end in size and dtype; "step" is forward and back
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -39,10 +40,20 @@ def images(size: int, dtype: torch.dtype) -> Shape:
     return (size // dtype.itemsize // (channels * 1024), channels, 32, 32)
 
 
+def in_turn(setup: Callable[[str], Step], count: int) -> Callable[[str], Step]:
+    """As many operands as steps: of equal operations on one tensor the device would compute only the first."""
+
+    def setup_all(device: str) -> Step:
+        steps = itertools.cycle([setup(device) for _ in range(count)])
+        return lambda: next(steps)()
+
+    return setup_all
+
+
 def case(name: str, size: int, dtype: torch.dtype, setup: Callable[[str], Step], moved: float) -> Case:
     return Case(
         f"{name}, {SIZE_NAMES[size]} {DTYPE_NAMES[dtype]}",
-        setup,
+        in_turn(setup, COUNTS[size]),
         count=COUNTS[size],
         group="rows",
         tolerance=2e-3 if dtype == torch.float32 else 2e-2,
@@ -212,7 +223,7 @@ def special_cases() -> list[Case]:
                 cases.append(
                     Case(
                         f"cross_entropy {rows}x{classes}{' step' if backward else ''} {name}",
-                        cross_entropy(rows, classes, dtype, backward),
+                        in_turn(cross_entropy(rows, classes, dtype, backward), count),
                         count=count,
                         group="rows",
                         tolerance=tolerance,
