@@ -11,18 +11,16 @@ namespace neuron::aten {
 namespace {
 
 void cat(Arguments& arguments) {
-  const std::vector<at::Tensor> tensors = arguments.tensors(0);
+  std::vector<at::Tensor> parts = arguments.tensors(0);
   const at::Tensor& out = arguments.output();
   if (out.numel() == 0) return;
   const int64_t dimension = c10::maybe_wrap_dim(arguments.integer(1), out.dim());
-  std::vector<at::Tensor> parts;
+  // Empty vectors are skipped whatever the other shapes are.
+  std::erase_if(parts, [](const at::Tensor& part) { return part.numel() == 0; });
   bool one_dtype = true;
-  for (const at::Tensor& tensor : tensors) {
-    // Empty vectors are skipped whatever the other shapes are.
-    if (tensor.numel() == 0) continue;
-    check_no_overlap(out, tensor);
-    one_dtype = one_dtype && tensor.scalar_type() == out.scalar_type();
-    parts.push_back(tensor);
+  for (const at::Tensor& part : parts) {
+    check_no_overlap(out, part);
+    one_dtype = one_dtype && part.scalar_type() == out.scalar_type();
   }
   if (one_dtype) {
     static const kernels::Kernel& concat = kernel("concat");

@@ -26,6 +26,7 @@ constexpr size_t kCacheCapacity = 2048;
 // numbers.
 class Key {
  public:
+  Key() { bytes_.reserve(256); }  // most keys: grown once
   void word(uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   bool add(const c10::IValue& value);
   std::string take() { return std::move(bytes_); }
