@@ -5,9 +5,9 @@
 //   * The iteration space has `rank` dimensions; the graph's symbols 0 … rank-1 are their sizes, in order.
 //   * A parameter is one of
 //       Tensor  type [d0 … d(rank-1)], any dtype; broadcast dimensions have stride 0
-//       Index   type [d0 … d(rank-1)], i64, or i32 where it is compared with narrow values in short vectors; its value
-//       is
-//               base + sum(position[d] * stride[d]); it owns no memory
+//       Index   type [d0 … d(rank-1)], i64; i32 beside values of 32 bits, whose vectors it would halve otherwise. Its
+//               value is base + sum(position[d] * stride[d]), in that type.
+//               It owns no memory.
 //       Scalar  rank 0, f64 or i64 (bool as i64): a number given at run time
 //   * A result is a full tensor [d0 … d(rank-1)] or, in a region with a reduction, a tensor without the reduced
 //     dimension; in an Inner region also a full value that does not vary along the row, with `inner` Zero, stored once

@@ -193,7 +193,7 @@ bool has_phases(const Plan& plan) {
 }
 
 int rows_together(const Plan& plan) {
-  // Enough code to be compiled twice is no matter of a few instructions between the passes.
+  // Of larger regions, what lies between the passes is a small part, and compiling them twice takes long.
   constexpr size_t kMostOperations = 64;
   size_t operations = 0;
   for (const Stage& stage : plan.stages()) operations += stage.operations.size();
