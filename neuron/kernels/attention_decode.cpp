@@ -23,14 +23,13 @@ struct Buffers {
 };
 thread_local Buffers buffers;
 
-// What a split gives for one row: its largest score, its sum of exponentials and its weighted values.
+// What a split gives for one row: its weighted values, at the beginning of a cache line, its largest score and its sum
+// of exponentials.
 struct Partial {
-  float *maximum, *sum, *values;
-  Partial(float* memory, int64_t index, int64_t value_depth) {
-    maximum = memory + index * (value_depth + 2);
-    sum = maximum + 1;
-    values = maximum + 2;
-  }
+  static int64_t floats(int64_t value_depth) { return (value_depth + 2 + 15) / 16 * 16; }
+  float *values, *maximum, *sum;
+  Partial(float* memory, int64_t index, int64_t value_depth)
+      : values(memory + index * floats(value_depth)), maximum(values + value_depth), sum(maximum + 1) {}
 };
 
 class Decode {
@@ -41,7 +40,7 @@ class Decode {
         rows_(problem.group() * problem.queries),
         splits_(std::max<int64_t>(1, (problem.keys + kSplit - 1) / kSplit)),
         partials_(buffers.partials.get<float>(problem.batch * problem.key_heads * splits_ * rows_ *
-                                              (problem.value_depth + 2))) {}
+                                              Partial::floats(problem.value_depth))) {}
 
   int64_t splits() const { return p_.batch * p_.key_heads * splits_; }
   int64_t results() const { return p_.batch * p_.key_heads * rows_; }
@@ -75,7 +74,7 @@ class Decode {
     Source values = source(value, key_head, first, count, buffers.values);
     values.products->weigh(values.units.data, values.units.row_bytes, count, p_.value_depth, weights, kSplit,
                            static_cast<int>(rows_), Partial(partials_, index * rows_, p_.value_depth).values,
-                           p_.value_depth + 2, keys_of(next));
+                           Partial::floats(p_.value_depth), keys_of(next));
   }
 
   void join(int64_t index) const {
