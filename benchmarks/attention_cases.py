@@ -48,10 +48,44 @@ def copy(shape: tuple[int, ...], dtype: torch.dtype) -> Callable[[str], Step]:
     return setup
 
 
+def product(size: int, dtype: torch.dtype) -> Callable[[str], Step]:
+    def setup(device: str) -> Step:
+        a, b = (numbers(device, size, size, dtype=dtype, seed=seed) for seed in (0, 1))
+        return lambda: a @ b
+
+    return setup
+
+
+def exponential(size: int) -> Callable[[str], Step]:
+    def setup(device: str) -> Step:
+        values = numbers(device, size, dtype=torch.float32, seed=0)
+        return lambda: values.exp()
+
+    return setup
+
+
+def rate_cases() -> list[Case]:
+    """What attention's arithmetic is made of, by itself: products and exponentials of what the second cache holds."""
+    size, count = 512, 1 << 16
+    return [
+        Case(
+            f"arithmetic, {short}",
+            product(size, dtype),
+            count=20,
+            group="decode",
+            tolerance=2e-2,
+            work={short: size**3},
+        )
+        for dtype, short in ((torch.float32, "f32"), (torch.bfloat16, "bf16"))
+    ] + [
+        Case("arithmetic, exp", exponential(count), count=50, group="decode", work={"exp": count}),
+    ]
+
+
 def decode_cases() -> list[Case]:
     """One query against keys and values of 16 MB or more, which the caches of one core do not hold. A copy of as many bytes is
-    the measure of speed."""
-    cases = []
+    one measure of speed, the arithmetic at its own rate (float16 is widened) the other: the larger share says what binds."""
+    cases = rate_cases()
     for dtype, short in SHORT.items():
         for depth in (64, 128):
             keys = (1, 8, 8192, depth)
@@ -61,7 +95,10 @@ def decode_cases() -> list[Case]:
             for heads in (8, 32, 64):
                 setup = attention((1, heads, 1, depth), keys, dtype, False, enable_gqa=heads != 8)
                 title = f"decode, {heads} query heads, {name}"
-                cases.append(Case(title, setup, group="decode", tolerance=1e-3 if short == "f32" else 2e-2, bytes=size))
+                scores = heads * keys[-2]
+                work = {"bf16" if short == "bf16" else "f32": 2 * scores * depth, "exp": scores}
+                tolerance = 1e-3 if short == "f32" else 2e-2
+                cases.append(Case(title, setup, group="decode", tolerance=tolerance, bytes=size, work=work))
     return cases
 
 

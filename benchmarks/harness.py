@@ -32,6 +32,8 @@ class Case:
     tolerance: float = 1e-3  # of the checksum, relative; infinity for a training step, whose numbers drift apart
     warm_up: int = 6
     bytes: int = 0  # that a step must read and write at least; 0: not said
+    # What a step must compute at least, by its kind: multiply-adds of a dtype ("f32"), exponentials ("exp").
+    work: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -150,17 +152,34 @@ def share_of_small(row: Row, rows: list[Row]) -> str:
     return ""
 
 
+def work_rates(rows: list[Row]) -> dict[str, float]:
+    """Work per second of the device's own products and exponentials, which do nothing else."""
+    rates = {}
+    for row in rows:
+        if row.case.name.startswith("arithmetic, "):
+            ((kind, amount),) = row.case.work.items()
+            rates[kind] = amount / row.times["neuron"].total
+    return rates
+
+
+def share_of_arithmetic(row: Row, rates: dict[str, float]) -> str:
+    """The time that a case's arithmetic takes at the device's rates, of its own time."""
+    if not row.case.work or not rates.keys() >= row.case.work.keys():
+        return ""
+    return f"{sum(amount / rates[kind] for kind, amount in row.case.work.items()) / row.times['neuron'].total:.0%}"
+
+
 def table(rows: list[Row]) -> str:
     lines = [
-        "| case | neuron host | cpu host | ratio | neuron total | cpu total | ratio | | of copy | of 256 KB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| case | neuron host | cpu host | ratio | neuron total | cpu total | ratio | | of copy | of 256 KB | of arithmetic |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    rates = copy_rates(rows)
+    copies, work = copy_rates(rows), work_rates(rows)
     for row in rows:
         neuron, cpu = row.times["neuron"], row.times["cpu"]
         lines.append(
             f"| {row.case.name} | {duration(neuron.host)} | {duration(cpu.host)} | {row.ratio('host'):.2f} | "
             f"{duration(neuron.total)} | {duration(cpu.total)} | {row.ratio('total'):.2f} | {verdict(row.ratio('total'))} | "
-            f"{share_of_copy(row, rates)} | {share_of_small(row, rows)} |"
+            f"{share_of_copy(row, copies)} | {share_of_small(row, rows)} | {share_of_arithmetic(row, work)} |"
         )
     return "\n".join(lines)
