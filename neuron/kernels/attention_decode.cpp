@@ -45,15 +45,14 @@ class Decode {
   int64_t splits() const { return p_.batch * p_.key_heads * splits_; }
   int64_t results() const { return p_.batch * p_.key_heads * rows_; }
 
-  // The keys of split `next` are asked for in time.
-  void split(int64_t index, int64_t next) const {
+  void split(int64_t index) const {
     int64_t first = index % splits_ * kSplit, key_head = index / splits_ % p_.key_heads,
             batch = index / splits_ / p_.key_heads;
     int64_t count = std::min(kSplit, p_.keys - first);
     Rows key = p_.rows_of(*p_.key, batch), value = p_.rows_of(*p_.value, batch);
     Source keys = source(key, key_head, first, count, buffers.keys);
     float* weights = buffers.weights.get<float>(rows_ * kSplit);
-    score(batch, key_head, keys, count, weights, {value.at(key_head, first), value.row});
+    score(batch, key_head, keys, count, weights);
     AttentionProblem::MaskRows mask = p_.mask_rows(batch);
     for (int64_t r = 0; r < rows_; ++r) {
       int64_t head = key_head * p_.group() + r / p_.queries, position = r % p_.queries;
@@ -74,7 +73,7 @@ class Decode {
     Source values = source(value, key_head, first, count, buffers.values);
     values.products->weigh(values.units.data, values.units.row_bytes, count, p_.value_depth, weights, kSplit,
                            static_cast<int>(rows_), Partial(partials_, index * rows_, p_.value_depth).values,
-                           Partial::floats(p_.value_depth), keys_of(next));
+                           Partial::floats(p_.value_depth));
   }
 
   void join(int64_t index) const {
@@ -121,13 +120,8 @@ class Decode {
             p_.pairs ? &p_.tiles->bfloat16_pair_rows : &p_.tiles->float_rows};
   }
 
-  NextRows keys_of(int64_t index) const {
-    Rows key = p_.rows_of(*p_.key, index / splits_ / p_.key_heads);
-    return {key.at(index / splits_ % p_.key_heads, index % splits_ * kSplit), key.row};
-  }
-
   // weights[row][key] = scale * the products of queries and keys.
-  void score(int64_t batch, int64_t key_head, Source keys, int64_t count, float* weights, NextRows next) const {
+  void score(int64_t batch, int64_t key_head, Source keys, int64_t count, float* weights) const {
     Rows query = p_.rows_of(*p_.query, batch);
     int64_t units = p_.units(p_.depth), padded = (units + 15) / 16 * 16;
     char* queries = buffers.queries.get<char>(rows_ * padded * 4);
@@ -138,7 +132,7 @@ class Decode {
       std::memset(target + units * 4, 0, (padded - units) * 4);
     }
     keys.products->dot(keys.units.data, keys.units.row_bytes, count, units, queries, padded, static_cast<int>(rows_),
-                       p_.scale, weights, kSplit, next);
+                       p_.scale, weights, kSplit);
   }
 
   void drop(uint64_t counter, int64_t first, int64_t count, float* line) const {
@@ -159,7 +153,7 @@ class Decode {
 void decode(const AttentionProblem& p, const AttentionOutputs& outputs, int threads) {
   const Decode work(p, outputs);
   parallel_for(threads, work.splits(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) work.split(index, std::min(index + 1, end - 1));
+    for (int64_t index = begin; index < end; ++index) work.split(index);
   });
   parallel_for(threads, work.results(), 64, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) work.join(index);

@@ -2,11 +2,42 @@
 // attention_tile_loops.h, in the same way and with the same requirements; also kDotSums and kWeighedVectors, and for
 // each kind of element in memory a struct with kBytes of a unit, load(), load_first() and step().
 
+// Asks for rows before they are met, line after line. Where memory is slower than arithmetic, `near` ones are loaded:
+// caches then fetch what follows by themselves, which they do less when lines are met in the order of a tile; of
+// prefetches, processors drop those for which no buffer is free. Where arithmetic is slower, rows further on are
+// prefetched, so that it never waits.
+class Ahead {
+ public:
+  NEURON_INLINE Ahead(const char* rows, int64_t row_bytes, int64_t count, int64_t bytes, bool near, int64_t distance)
+      : row_(rows + distance * row_bytes), row_bytes_(row_bytes), rows_(count - distance), bytes_(bytes), near_(near) {}
+  NEURON_INLINE int64_t lines_of_row() const { return (bytes_ + 63) / 64; }
+  NEURON_INLINE void ask(int64_t lines) {
+    while (lines > 0 && rows_ > 0) {
+      if (near_) {
+        for (; at_ < bytes_ && lines > 0; at_ += 64, --lines) (void)*static_cast<const volatile char*>(row_ + at_);
+      } else {
+        for (; at_ < bytes_ && lines > 0; at_ += 64, --lines) __builtin_prefetch(row_ + at_, 0, 2);
+      }
+      if (at_ < bytes_) return;
+      at_ = 0;
+      row_ += row_bytes_;
+      --rows_;
+    }
+  }
+
+ private:
+  const char* row_;
+  int64_t row_bytes_, rows_, bytes_, at_ = 0;
+  bool near_;
+};
+// From how many vectors on arithmetic is slower than memory, and how far ahead rows are prefetched then.
+constexpr int kSlowVectors = 5;
+constexpr int64_t kFarRows = 48;
+
 // kChunks: of 16 units in a row, 0 when not known.
-template <typename Elements, int kRows, int kVectors, int kChunks, bool kPrefetches>
-NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, const char* next, int64_t next_quarter,
-                                 int64_t next_row_bytes, int64_t depth, const float* vectors, int64_t vector_stride,
-                                 float scale, float* result, int64_t result_stride) {
+template <typename Elements, int kRows, int kVectors, int kChunks>
+NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, int64_t depth, const float* vectors,
+                                 int64_t vector_stride, float scale, float* result, int64_t result_stride) {
   Vector sums[kVectors * kRows];
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors * kRows; ++i) sums[i] = zero();
@@ -18,12 +49,7 @@ NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, const char
     for (int v = 0; v < kVectors; ++v) x[v] = load(vectors + v * vector_stride + 16 * c);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
-      const char* place = rows + i * row_bytes + 16 * Elements::kBytes * c;
-      if (kPrefetches && 16 * Elements::kBytes * c % 64 == 0) {
-        const char* fetched = next + (i % 4 * next_quarter + i / 4 * next_row_bytes);
-        __builtin_prefetch(fetched + 16 * Elements::kBytes * c, 0, 2);
-      }
-      Vector row = Elements::load(place);
+      Vector row = Elements::load(rows + i * row_bytes + 16 * Elements::kBytes * c);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[v * kRows + i] = Elements::step(x[v], row, sums[v * kRows + i]);
     }
@@ -51,29 +77,28 @@ NEURON_TARGET void dot_rows_tile(const char* rows, int64_t row_bytes, const char
 template <typename Elements, int kRows, int kVectors, int kChunks>
 NEURON_TARGET void dot_rows_of(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* vectors,
                                int64_t vector_stride, int vector_count, float scale, float* result,
-                               int64_t result_stride, NextRows next) {
-  const int64_t next_quarter = count / 4 * next.row_bytes;
+                               int64_t result_stride) {
   int64_t k = 0;
+  const bool near = vector_count < kSlowVectors;
+  Ahead ahead(rows, row_bytes, count, depth * Elements::kBytes, near, near ? kRows : kFarRows);
+  const int64_t share = (kRows * ahead.lines_of_row() + vector_count / kVectors - 1) / (vector_count / kVectors);
   for (; k + kRows <= count; k += kRows, rows += kRows * row_bytes) {
-    dot_rows_tile<Elements, kRows, kVectors, kChunks, true>(rows, row_bytes, next.data + k / 4 * next.row_bytes,
-                                                            next_quarter, next.row_bytes, depth, vectors, vector_stride,
-                                                            scale, result + k, result_stride);
-    int r = kVectors;
+    int r = 0;
     for (; r + kVectors <= vector_count; r += kVectors) {
-      dot_rows_tile<Elements, kRows, kVectors, kChunks, false>(rows, row_bytes, rows, 0, 0, depth,
-                                                               vectors + r * vector_stride, vector_stride, scale,
-                                                               result + r * result_stride + k, result_stride);
-    }
-    for (; r < vector_count; ++r) {
-      dot_rows_tile<Elements, kRows, 1, kChunks, false>(rows, row_bytes, rows, 0, 0, depth, vectors + r * vector_stride,
+      ahead.ask(share);
+      dot_rows_tile<Elements, kRows, kVectors, kChunks>(rows, row_bytes, depth, vectors + r * vector_stride,
                                                         vector_stride, scale, result + r * result_stride + k,
                                                         result_stride);
+    }
+    for (; r < vector_count; ++r) {
+      dot_rows_tile<Elements, kRows, 1, kChunks>(rows, row_bytes, depth, vectors + r * vector_stride, vector_stride,
+                                                 scale, result + r * result_stride + k, result_stride);
     }
   }
   for (; k < count; ++k, rows += row_bytes) {
     for (int r = 0; r < vector_count; ++r) {
-      dot_rows_tile<Elements, 1, 1, 0, false>(rows, row_bytes, rows, 0, 0, depth, vectors + r * vector_stride,
-                                              vector_stride, scale, result + r * result_stride + k, result_stride);
+      dot_rows_tile<Elements, 1, 1, 0>(rows, row_bytes, depth, vectors + r * vector_stride, vector_stride, scale,
+                                       result + r * result_stride + k, result_stride);
     }
   }
 }
@@ -81,45 +106,37 @@ NEURON_TARGET void dot_rows_of(const char* rows, int64_t row_bytes, int64_t coun
 template <typename Elements, int kRows, int kVectors>
 NEURON_TARGET void dot_rows_by(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* vectors,
                                int64_t vector_stride, int vector_count, float scale, float* result,
-                               int64_t result_stride, NextRows next) {
+                               int64_t result_stride) {
   auto* body = depth == 32    ? dot_rows_of<Elements, kRows, kVectors, 2>
                : depth == 64  ? dot_rows_of<Elements, kRows, kVectors, 4>
                : depth == 128 ? dot_rows_of<Elements, kRows, kVectors, 8>
                               : dot_rows_of<Elements, kRows, kVectors, 0>;
-  body(rows, row_bytes, count, depth, vectors, vector_stride, vector_count, scale, result, result_stride, next);
+  body(rows, row_bytes, count, depth, vectors, vector_stride, vector_count, scale, result, result_stride);
 }
 
 template <typename Elements>
 NEURON_TARGET void dot_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
-                            int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride,
-                            NextRows next) {
+                            int64_t vector_stride, int vector_count, float scale, float* result,
+                            int64_t result_stride) {
   auto* body = vector_count >= 4   ? dot_rows_by<Elements, kDotSums / 4, 4>
                : vector_count == 3 ? dot_rows_by<Elements, kDotSums / 4, 3>
                : vector_count == 2 ? dot_rows_by<Elements, kDotSums / 2, 2>
                                    : dot_rows_by<Elements, kDotSums, 1>;
   body(rows, row_bytes, count, depth, static_cast<const float*>(vectors), vector_stride, vector_count, scale, result,
-       result_stride, next);
+       result_stride);
 }
 
-// Keys [begin, end) of `count` that are weighed together, by one of some groups of vectors after the other: each asks
-// for its share of the rows that come next, in four runs of them side by side, which memory serves faster than one.
+// Keys [begin, end) that are weighed together, by some vectors and columns after the others, while they are in the
+// nearest cache. For each of them a tile asks for `lines`, its share of the rows ahead.
 struct WeighedPart {
-  NextRows next;
-  int64_t begin, end, count;
-  int group, groups;
-
-  NEURON_INLINE bool fetches(int64_t k) const { return groups == 1 || (k & (groups - 1)) == group; }
-  NEURON_INLINE const char* row_to_fetch(int64_t k) const {
-    int64_t quarter = count / 4;
-    return next.data + (k < 4 * quarter ? k % 4 * quarter + k / 4 : k) * next.row_bytes;
-  }
+  int64_t begin, end, lines;
+  Ahead* ahead;
 };
-constexpr int64_t kWeighedTogether = 64;
+constexpr int64_t kWeighedTogether = 32;
 
 template <typename Elements, int kCount, int kVectors>
-NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t offset,
-                                   int64_t width, const float* weights, int64_t weight_stride, float* target,
-                                   int64_t target_stride) {
+NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t width,
+                                   const float* weights, int64_t weight_stride, float* target, int64_t target_stride) {
   Vector sums[kCount][kVectors];
   int64_t last = width - 16 * (kVectors - 1);  // elements of the last vector
 #pragma GCC unroll 4
@@ -132,13 +149,7 @@ NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, const We
   }
   for (int64_t k = part.begin; k < part.end; ++k) {
     Vector row[kVectors];
-    if (part.fetches(k)) {
-      const char* fetched = part.row_to_fetch(k) + offset;
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; v += 4 / Elements::kBytes) {
-        __builtin_prefetch(fetched + 16 * Elements::kBytes * v, 0, 2);
-      }
-    }
+    part.ahead->ask(part.lines);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors - 1; ++v) row[v] = Elements::load(rows + 16 * Elements::kBytes * v);
     const char* end = rows + 16 * Elements::kBytes * (kVectors - 1);
@@ -171,18 +182,17 @@ NEURON_TARGET void weigh_rows_of(const char* rows, int64_t row_bytes, const Weig
   constexpr int kVectors = kCount == 1 ? 2 * kWeighedVectors : kWeighedVectors;
   int64_t j = 0;
   for (; width - j >= 16 * kVectors; j += 16 * kVectors) {
-    weigh_rows_tile<Elements, kCount, kVectors>(rows + j * Elements::kBytes, row_bytes, part, j * Elements::kBytes,
-                                                16 * kVectors, weights, weight_stride, target + j, target_stride);
+    weigh_rows_tile<Elements, kCount, kVectors>(rows + j * Elements::kBytes, row_bytes, part, 16 * kVectors, weights,
+                                                weight_stride, target + j, target_stride);
   }
   for (; width - j >= 16 * kWeighedVectors; j += 16 * kWeighedVectors) {
     weigh_rows_tile<Elements, kCount, kWeighedVectors>(rows + j * Elements::kBytes, row_bytes, part,
-                                                       j * Elements::kBytes, 16 * kWeighedVectors, weights,
-                                                       weight_stride, target + j, target_stride);
+                                                       16 * kWeighedVectors, weights, weight_stride, target + j,
+                                                       target_stride);
   }
   for (; j < width; j += 16) {
-    weigh_rows_tile<Elements, kCount, 1>(rows + j * Elements::kBytes, row_bytes, part, j * Elements::kBytes,
-                                         width - j < 16 ? width - j : 16, weights, weight_stride, target + j,
-                                         target_stride);
+    weigh_rows_tile<Elements, kCount, 1>(rows + j * Elements::kBytes, row_bytes, part, width - j < 16 ? width - j : 16,
+                                         weights, weight_stride, target + j, target_stride);
   }
 }
 
@@ -207,29 +217,34 @@ struct WeighRows {
   int64_t target_stride;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    WeighedPart own = part;
-    own.group = r / 4;
-    weigh_rows_of<Elements, kCount>(rows, row_bytes, own, width, weights + r * weight_stride, weight_stride,
+    weigh_rows_of<Elements, kCount>(rows, row_bytes, part, width, weights + r * weight_stride, weight_stride,
                                     target + r * target_stride, target_stride);
   }
 };
 
-// Calls body(part) for parts of the keys that stay in the nearest cache while all vectors meet them.
+// Calls body(part) for parts of the keys, which `tiles` meet one after the other. A single tile meets whole rows in
+// order.
 template <typename Body>
-NEURON_INLINE void over_parts(int64_t count, int vectors, NextRows next, const Body& body) {
-  int64_t step = vectors > 1 ? kWeighedTogether : count < 1 ? 1 : count;
+NEURON_INLINE void over_parts(const char* rows, int64_t row_bytes, int64_t count, int64_t bytes, int64_t tiles,
+                              bool near, const Body& body) {
+  const int64_t step = tiles == 1 && count > 0 ? count : kWeighedTogether;
+  Ahead ahead(rows, row_bytes, count, bytes, near, near ? step : kFarRows);
+  const int64_t lines = tiles == 1 ? 0 : (ahead.lines_of_row() + tiles - 1) / tiles;
   for (int64_t begin = 0; begin == 0 || begin < count; begin += step) {
-    body(WeighedPart{next, begin, begin + step < count ? begin + step : count, count, 0, vectors > 4 ? 2 : 1});
+    body(WeighedPart{begin, begin + step < count ? begin + step : count, lines, &ahead});
   }
 }
 
 template <typename Elements>
 NEURON_TARGET void weigh_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
-                              int64_t weight_stride, int vectors, float* target, int64_t target_stride, NextRows next) {
-  over_parts(count, vectors, next, [&](const WeighedPart& part) NEURON_TARGET {
-    over_vectors(vectors, WeighRows<Elements>{rows + part.begin * row_bytes, row_bytes, part, width, weights,
-                                              weight_stride, target, target_stride});
-  });
+                              int64_t weight_stride, int vectors, float* target, int64_t target_stride) {
+  const int64_t columns = 16 * kWeighedVectors * (vectors == 1 ? 2 : 1);
+  const int64_t tiles = (width + columns - 1) / columns * ((vectors + 3) / 4);
+  over_parts(rows, row_bytes, count, width * Elements::kBytes, tiles, vectors < kSlowVectors,
+             [&](const WeighedPart& part) NEURON_TARGET {
+               over_vectors(vectors, WeighRows<Elements>{rows + part.begin * row_bytes, row_bytes, part, width, weights,
+                                                         weight_stride, target, target_stride});
+             });
 }
 
 NEURON_TARGET float row_exponentials(float* row, int64_t count, float shift) {

@@ -47,25 +47,18 @@ struct AttentionProducts {
                            void* rounded);
 };
 
-// Rows that are met next, as many and as long as those of the call: the caches are asked for them.
-struct NextRows {
-  const char* data;
-  int64_t row_bytes;
-};
-
 // At most kMostVectors vectors against rows of memory, whose units are floats, pairs of bfloat16, or 16 bits that are
 // widened.
 struct AttentionRows {
   // result[r][k] = scale * dot product of rows[k] and vectors[r], of `depth` units, in 16 lanes whose halves are added
   // last: 8, 4, 2, 1. Vectors are units (floats for those that are widened), padded with zeros to a multiple of 16.
   void (*dot)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
-              int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride,
-              NextRows next);
+              int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride);
   // target[r][j] = sum over k < count of weights[r][k] * rows[k][j] for r < vectors, j < width: a chain over k for
   // floats and what is widened; for pairs a chain over pairs of keys, whose weights are rounded, and count is at most
   // kMostWeighed. Rows of weights are `weight_stride` and of target `target_stride` floats apart.
   void (*weigh)(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
-                int64_t weight_stride, int vectors, float* target, int64_t target_stride, NextRows next);
+                int64_t weight_stride, int vectors, float* target, int64_t target_stride);
 };
 constexpr int64_t kMostWeighed = 512;
 constexpr int kMostVectors = 8;

@@ -71,8 +71,8 @@ NEURON_TARGET void pair_rows(const char* rows, int64_t row_bytes, int64_t count,
 
 // Two keys a step: their rows are interleaved in registers. Weights are pairs.
 template <int kCount, int kBlocks>
-NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t offset,
-                                        int64_t width, const float (*weights)[kMostWeighed / 2], float* target,
+NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t width,
+                                        const float (*weights)[kMostWeighed / 2], float* target,
                                         int64_t target_stride) {
   Vector sums[kCount][2 * kBlocks];
 #pragma GCC unroll 4
@@ -88,14 +88,7 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, con
   for (int64_t k = part.begin; k < part.end; k += 2, rows += 2 * row_bytes) {
     bool paired = k + 1 < part.end;
     __m512i row[2 * kBlocks];
-    if (part.fetches(k / 2)) {
-      const char *fetched = part.row_to_fetch(k) + offset, *fetched_too = part.row_to_fetch(k + 1) + offset;
-#pragma GCC unroll 4
-      for (int b = 0; b < kBlocks; ++b) {
-        __builtin_prefetch(fetched + 64 * b, 0, 2);
-        __builtin_prefetch(fetched_too + 64 * b, 0, 2);
-      }
-    }
+    part.ahead->ask(2 * part.lines);
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
       int64_t rest = b == kBlocks - 1 ? last : 32;
@@ -129,14 +122,14 @@ NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, const
                                       const float (*weights)[kMostWeighed / 2], float* target, int64_t target_stride) {
   int64_t j = 0;
   for (; kCount == 1 && width - j >= 128; j += 128) {
-    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, part, j * 2, 128, weights, target + j, target_stride);
+    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, part, 128, weights, target + j, target_stride);
   }
   for (; width - j >= 64; j += 64) {
-    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, part, j * 2, 64, weights, target + j, target_stride);
+    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, part, 64, weights, target + j, target_stride);
   }
   for (; j < width; j += 32) {
-    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, part, j * 2, width - j < 32 ? width - j : 32, weights,
-                                    target + j, target_stride);
+    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, part, width - j < 32 ? width - j : 32, weights, target + j,
+                                    target_stride);
   }
 }
 
@@ -162,21 +155,21 @@ struct WeighPairRows {
   int64_t target_stride;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    WeighedPart own = part;
-    own.group = r / 4;
-    weigh_pair_rows_of<kCount>(rows, row_bytes, own, width, pairs + r, target + r * target_stride, target_stride);
+    weigh_pair_rows_of<kCount>(rows, row_bytes, part, width, pairs + r, target + r * target_stride, target_stride);
   }
 };
 
 NEURON_TARGET void weigh_pair_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
                                    const float* weights, int64_t weight_stride, int vectors, float* target,
-                                   int64_t target_stride, NextRows next) {
+                                   int64_t target_stride) {
   alignas(64) float pairs[kMostVectors][kMostWeighed / 2];
   for (int r = 0; r < vectors; ++r) pair_weights(weights + r * weight_stride, count, pairs[r]);
-  over_parts(count, vectors, next, [&](const WeighedPart& part) NEURON_TARGET {
-    over_vectors(vectors,
-                 WeighPairRows{rows + part.begin * row_bytes, row_bytes, part, width, pairs, target, target_stride});
-  });
+  const int64_t columns = vectors == 1 ? 128 : 64, tiles = (width + columns - 1) / columns * ((vectors + 3) / 4);
+  over_parts(rows, row_bytes, count, width * 2, tiles, vectors < kSlowVectors,
+             [&](const WeighedPart& part) NEURON_TARGET {
+               over_vectors(vectors, WeighPairRows{rows + part.begin * row_bytes, row_bytes, part, width, pairs, target,
+                                                   target_stride});
+             });
 }
 
 }  // namespace

@@ -282,12 +282,9 @@ TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
     std::vector<float> target(kCount * kWidth, 1.0f), dots(kCount), weighed(5 * kDepth);
     tiles->floats.rows_by_rows(bytes(left), kLanes * 4, kCount, kLanes, right.data(), kWidth, target.data());
     results.push_back(target);
-    const NextRows next{bytes(rows), kDepth * 4};
-    tiles->float_rows.dot(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount,
-                          next);
+    tiles->float_rows.dot(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount);
     results.push_back(dots);
-    tiles->float_rows.weigh(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(), kDepth,
-                            next);
+    tiles->float_rows.weigh(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(), kDepth);
     results.push_back(weighed);
     results.push_back({tiles->row_dot(rows.data(), left.data(), 61), tiles->row_maximum(rows.data(), 61)});
     std::vector<float> line = rows;
@@ -325,13 +322,13 @@ TEST(AttentionTiles, FewVectorsMeetRowsOfEveryKind) {
       auto dot = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
         std::vector<float> result(count * kCount);
         products.dot(static_cast<const char*>(data), depth * size, kCount, depth, vectors.data() + first * padded,
-                     padded, count, 0.7f, result.data(), kCount, {static_cast<const char*>(data), 0});
+                     padded, count, 0.7f, result.data(), kCount);
         return result;
       };
       auto weigh = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
         std::vector<float> result(count * depth);
         products.weigh(static_cast<const char*>(data), depth * size, kCount, depth, weights.data() + first * kCount,
-                       kCount, count, result.data(), depth, {static_cast<const char*>(data), 0});
+                       kCount, count, result.data(), depth);
         return result;
       };
       if (tiles->bfloat16_pair_rows.dot != nullptr && depth % 2 == 0) {
@@ -343,8 +340,7 @@ TEST(AttentionTiles, FewVectorsMeetRowsOfEveryKind) {
         auto pair_dot = [&](int first, int count) {
           std::vector<float> result(count * kCount);
           pairs.dot(reinterpret_cast<const char*>(kinds[1].elements.data()), depth * 2, kCount, depth / 2,
-                    rounded.data() + first * padded, pair_stride, count, 0.7f, result.data(), kCount,
-                    {reinterpret_cast<const char*>(kinds[1].elements.data()), 0});
+                    rounded.data() + first * padded, pair_stride, count, 0.7f, result.data(), kCount);
           return result;
         };
         std::vector<float> dots, sums;
