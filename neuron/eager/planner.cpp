@@ -11,6 +11,9 @@ namespace {
 
 constexpr int kMaxCommandsPerRegion = 64;
 constexpr int kMaxOperandsPerRegion = 48;
+// Commands that have no value in common gain one call from a common loop; larger ones lose more to each other, which
+// share registers and caches there and could not run by the library.
+constexpr int64_t kMostUnrelatedElements = 16384;
 
 bool is_column_sum(const PlannedCommand& planned) {
   return planned.canonical.reduction == codegen::Reduction::Outer && planned.command->reduced != 0;
@@ -291,7 +294,9 @@ bool Planner::join_any(Plan& plan, int32_t index, const Dependence& dependence) 
     if (region >= dependence.region && try_join(plan, index, region)) return true;
   }
   const bool alone = command.chain != Command::kNotInList && planned.canonical.numel > 1;
-  if ((dependence.bound || !alone) && try_join(plan, index, dependence.region)) return true;
+  const bool small = planned.canonical.numel <= kMostUnrelatedElements;
+  const bool related = dependence.bound || (!alone && (small || dependence.share == dependence.region));
+  if (related && try_join(plan, index, dependence.region)) return true;
   return dependence.share > dependence.region && try_join(plan, index, dependence.share);
 }
 
