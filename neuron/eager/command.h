@@ -166,7 +166,13 @@ struct Window {
   std::vector<std::shared_ptr<void>> owners;  // foreign memory, held until the window has run
   Arena arena;
   size_t further_items = 0;  // of list commands, beyond the first of each
+  uint64_t stream = 0;       // that records it
+  // An operand's memory was allocated for another stream, whose window has its death.
+  bool other_streams = false;
 
+  void touch(const runtime::Block* block) {
+    if (block != nullptr && block->stream != stream) other_streams = true;
+  }
   size_t length() const { return commands.size() + further_items; }
   bool empty() const { return commands.empty() && deaths.empty(); }
   void reset() {
@@ -175,6 +181,7 @@ struct Window {
     callbacks.clear();
     owners.clear();
     further_items = 0;
+    other_streams = false;
     arena.reset();
   }
 };

@@ -16,6 +16,7 @@ const Window& Expansion::expand(const Window& window) {
   places_.clear();
   if (window.further_items == 0) return window;
   expanded_.reset();
+  expanded_.other_streams = window.other_streams;
   list_ = -1;
   size_t death = 0;
   for (size_t c = 0; c <= window.commands.size(); ++c) {

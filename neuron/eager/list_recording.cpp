@@ -12,7 +12,8 @@ ListRecording::ListRecording(Stream& stream, const lowering::Operator& op, DType
   if (most_items == 0 || !may_record()) return;
   const char* location = caller_location();
   lock_ = std::unique_lock(stream.mutex());
-  Window& window = stream.window();
+  window_ = &stream.window();
+  Window& window = *window_;
   command_ = &append_command(stream, CommandKind::Region, location);
   command_->op = &op;
   command_->common = common;

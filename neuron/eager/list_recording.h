@@ -69,6 +69,7 @@ class ListRecording {
   void fill(const FlatArgument& argument, bool one) {
     Operand& operand = *next_++;
     operand.set_memory(argument.block, argument.data, argument.dtype);
+    window_->touch(argument.block);
     operand.rank = 1;
     operand.sizes = size_;
     operand.strides = one ? kOneElement : kDense;
@@ -78,6 +79,7 @@ class ListRecording {
 
   Stream& stream_;
   std::unique_lock<std::mutex> lock_;
+  Window* window_ = nullptr;
   Command* command_ = nullptr;  // null: nothing is recorded any more
   bool reduces_;
   Operand* next_ = nullptr;

@@ -19,6 +19,7 @@ namespace {
 
 void fill_memory(Window& window, const TensorArgument& argument, Operand& operand) {
   operand.set_memory(argument.block, argument.data, argument.dtype);
+  window.touch(argument.block);
   if (argument.owner) window.owners.push_back(argument.owner);
 }
 
@@ -77,6 +78,7 @@ const char* caller_location() {
 
 Command& append_command(Stream& stream, CommandKind kind, const char* location) {
   Window& window = stream.window();
+  window.stream = stream.id();
   Command& command = window.commands.emplace_back();
   command = Command{};
   command.kind = kind;
@@ -98,6 +100,7 @@ namespace {
 void fill_range(Window& window, const MemoryRange& range, Operand& operand) {
   operand = Operand{};
   operand.set_memory(range.block, range.low, DType::UInt8);
+  window.touch(range.block);
   operand.rank = 1;
   operand.low = range.low;
   operand.high = range.high;

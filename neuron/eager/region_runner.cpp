@@ -50,6 +50,7 @@ void RegionRunner::run(Window& window) noexcept {
   const bool fusing = settings().fusion && settings().mode == Mode::Adaptive;
   WindowSignature signature;
   const PreparedWindow* prepared = nullptr;
+  const Window* expanded = nullptr;
   try {
     if (fusing && !settings().interpret) {
       signature = signatures_.build(window);
@@ -61,7 +62,8 @@ void RegionRunner::run(Window& window) noexcept {
       }
     }
     if (prepared == nullptr) {
-      planner_.plan(expansion_.expand(window), fusing, plan_);
+      expanded = &expansion_.expand(window);
+      planner_.plan(*expanded, fusing, plan_);
       if (profiling()) profile_window(window);
     }
   } catch (...) {
@@ -78,7 +80,7 @@ void RegionRunner::run(Window& window) noexcept {
   try {
     count_not_fused();
     if (preparing_) {
-      preparing_->one_layout = !find_reuse_hazards(plan_, preparing_->hazards);
+      preparing_->one_layout = !find_reuse_hazards(plan_, *expanded, preparing_->hazards);
       for (ReuseHazard& hazard : preparing_->hazards) {
         expansion_.locate(hazard.earlier, hazard.earlier_operand, window);
         expansion_.locate(hazard.later, hazard.later_operand, window);

@@ -102,6 +102,7 @@ WindowSignature SignatureBuilder::build(const Window& window) {
   ++epoch_;
   seen_.clear();
   Mixer mixer;
+  mixer.add(window.other_streams ? 1 : 0);
   size_t death = 0;
   bool any_foreign = false;
   for (size_t i = 0; i <= window.commands.size(); ++i) {

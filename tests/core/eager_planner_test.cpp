@@ -47,6 +47,7 @@ class WindowBuilder {
   void record_death(Range& range) {
     window_.deaths.push_back({static_cast<uint32_t>(window_.commands.size()), &range.block, range.block.generation});
   }
+  void use_other_streams() { window_.other_streams = true; }
   const Window& window() const { return window_; }
   const Plan& plan() {
     Planner().plan(window_, true, plan_);
@@ -126,12 +127,14 @@ TEST(Planner, AWriteOverMemoryThatNobodyReadsJoinsItsProducer) {
 }
 
 // What a step of a model does whose cache grows: a library kernel over `keys` elements, and work of a fixed size.
-void record_step(WindowBuilder& builder, int64_t keys, int64_t reused_at) {
+void record_step(WindowBuilder& builder, int64_t keys, int64_t reused_at, bool result_dies = false) {
   auto &cache = builder.range(0, keys), &longer = builder.range(64, keys + 1), &x = builder.range(160, 8),
        &y = builder.range(176, 8), &z = builder.range(reused_at, 8);
   builder.record_negation(y, x);
   builder.record_kernel(longer, cache);
   builder.record_death(cache);
+  builder.record_death(x);
+  if (result_dies) builder.record_death(longer);
   builder.record_negation(z, y);  // joins the region of y: before the kernel
 }
 
@@ -192,7 +195,7 @@ TEST(ReuseHazards, APlanIsForWindowsWhoseMemoryAllowsItsOrder) {
   record_step(planned, 20, 192);
   std::vector<ReuseHazard> hazards;
   EXPECT_EQ(planned.regions(), (std::vector<int32_t>{0, 1, 0}));
-  ASSERT_TRUE(find_reuse_hazards(planned.plan(), hazards));
+  ASSERT_TRUE(find_reuse_hazards(planned.plan(), planned.window(), hazards));
   EXPECT_TRUE(keeps_values_apart(hazards, planned.window()));
   record_step(elsewhere, 21, 200);
   EXPECT_TRUE(keeps_values_apart(hazards, elsewhere.window()));
@@ -200,11 +203,43 @@ TEST(ReuseHazards, APlanIsForWindowsWhoseMemoryAllowsItsOrder) {
   record_step(over_the_source, 21, 0);
   EXPECT_FALSE(keeps_values_apart(hazards, over_the_source.window()));
   EXPECT_EQ(over_the_source.regions(), (std::vector<int32_t>{0, 1, 2}));
-  record_step(over_the_result, 21, 64);
-  EXPECT_FALSE(keeps_values_apart(hazards, over_the_result.window()));
   // z over a part of what the same region reads.
   record_step(over_part, 21, 164);
   EXPECT_FALSE(keeps_values_apart(hazards, over_part.window()));
+
+  WindowBuilder planned_to_die;
+  record_step(planned_to_die, 20, 192, true);
+  ASSERT_TRUE(find_reuse_hazards(planned_to_die.plan(), planned_to_die.window(), hazards));
+  record_step(over_the_result, 21, 64, true);
+  EXPECT_EQ(signature_of(over_the_result), signature_of(planned_to_die));
+  EXPECT_FALSE(keeps_values_apart(hazards, over_the_result.window()));
+}
+
+// Memory whose value lives to the end of the window cannot be taken by another one, unless deaths are told elsewhere.
+TEST(ReuseHazards, OnlyMemoryThatWasFreeInTimeIsLookedAt) {
+  auto record = [](WindowBuilder& builder, bool dies_first) {
+    auto &source = builder.range(0, 20), &copy = builder.range(64, 20), &x = builder.range(160, 8),
+         &y = builder.range(176, 8), &z = builder.range(192, 8);
+    builder.record_negation(y, x);
+    builder.record_kernel(copy, source);
+    if (dies_first) builder.record_death(source);
+    builder.record_negation(z, y);
+    if (!dies_first) builder.record_death(source);
+  };
+  auto hazards_of = [](WindowBuilder& builder) {
+    std::vector<ReuseHazard> hazards;
+    EXPECT_TRUE(find_reuse_hazards(builder.plan(), builder.window(), hazards));
+    return hazards.size();
+  };
+  WindowBuilder freed, too_late, elsewhere;
+  record(freed, true);
+  record(too_late, false);
+  record(elsewhere, false);
+  elsewhere.use_other_streams();
+  EXPECT_EQ(hazards_of(freed), 1u);  // z with the source of the kernel
+  EXPECT_EQ(hazards_of(too_late), 0u);
+  EXPECT_GT(hazards_of(elsewhere), 1u);  // and with what else the commands before use
+  EXPECT_NE(signature_of(too_late), signature_of(elsewhere));
 }
 
 // A result in the memory of what it is made from: where the plan allows it, and nowhere else.
@@ -213,7 +248,7 @@ TEST(ReuseHazards, TheSameElementsMayCoincideWhereThePlanAllowsIt) {
   record_step(reusing, 20, 160);
   EXPECT_EQ(reusing.regions(), (std::vector<int32_t>{0, 1, 0}));
   std::vector<ReuseHazard> hazards;
-  ASSERT_TRUE(find_reuse_hazards(reusing.plan(), hazards));
+  ASSERT_TRUE(find_reuse_hazards(reusing.plan(), reusing.window(), hazards));
   EXPECT_TRUE(keeps_values_apart(hazards, reusing.window()));
   record_step(shifted, 20, 161);
   EXPECT_FALSE(keeps_values_apart(hazards, shifted.window()));
