@@ -113,7 +113,8 @@ int math_cost(std::string_view name, DType dtype) {
   if (dtype == DType::Float64 || name == "lgamma" || name == "digamma" || name == "erfinv") return 300;
   if (name == "exp") return 26;
   if (name == "log") return 32;
-  if (name == "tanh" || name == "logistic" || name == "erf") return 45;
+  if (name == "tanh" || name == "logistic") return 45;
+  if (name == "erf") return 30;
   return name == "pow" ? 200 : 100;
 }
 
