@@ -11,6 +11,7 @@ namespace neuron::kernels {
 
 NEURON_AVX2 void copy_line(void* target, const void* source, int64_t bytes) {
   constexpr int64_t kBlock = 128, kLongest = int64_t{1} << 20;  // the library writes longer lines around the caches
+  if (bytes == 0) return;                                       // there may be no memory to point to
   if (bytes < kBlock || bytes > kLongest) {
     std::memcpy(target, source, static_cast<size_t>(bytes));
     return;
