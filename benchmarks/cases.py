@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_cases import attention_cases
 from chat_cases import chat_cases
 from gemm_cases import gemm_cases
-from harness import Case, Step
+from harness import Case, Step, in_turn
 from optimizer_cases import optimizer_cases
 from row_cases import row_cases
 
@@ -152,7 +152,7 @@ def all_cases() -> list[Case]:
     }
     return [
         *(Case(name, setup, count=500, group="host") for name, setup in host.items()),
-        *(Case(name, setup, count=3, group="bandwidth") for name, setup in bandwidth.items()),
+        *(Case(name, in_turn(setup, 3), count=3, group="bandwidth") for name, setup in bandwidth.items()),
         *row_cases(),
         *(Case(name, setup, count=3, group="products") for name, setup in products.items()),
         *optimizer_cases(),

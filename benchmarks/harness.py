@@ -9,6 +9,7 @@ other work on the machine does not count: `host`, of the calling thread alone un
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import os
 import time
@@ -34,6 +35,16 @@ class Case:
     bytes: int = 0  # that a step must read and write at least; 0: not said
     # What a step must compute at least, by its kind: multiply-adds of a dtype ("f32"), exponentials ("exp").
     work: dict[str, float] = field(default_factory=dict)
+
+
+def in_turn(setup: Callable[[str], Step], count: int) -> Callable[[str], Step]:
+    """As many operands as steps: of equal operations on one tensor the device would compute only the first."""
+
+    def setup_all(device: str) -> Step:
+        steps = itertools.cycle([setup(device) for _ in range(count)])
+        return lambda: next(steps)()
+
+    return setup_all
 
 
 @dataclass

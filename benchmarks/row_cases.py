@@ -6,7 +6,6 @@ which comes from memory. Names end in size and dtype; "step" is forward and back
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -14,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from harness import Case, Step
+from harness import Case, Step, in_turn
 
 KB, MB = 1 << 10, 1 << 20
 SIZE_NAMES = {4 * KB: "4 KB", 256 * KB: "256 KB", 16 * MB: "16 MB"}
@@ -38,16 +37,6 @@ def images(size: int, dtype: torch.dtype) -> Shape:
     """Batches of feature maps: N, 64 (16 when small), 32, 32."""
     channels = 64 if size == 16 * MB else 16
     return (size // dtype.itemsize // (channels * 1024), channels, 32, 32)
-
-
-def in_turn(setup: Callable[[str], Step], count: int) -> Callable[[str], Step]:
-    """As many operands as steps: of equal operations on one tensor the device would compute only the first."""
-
-    def setup_all(device: str) -> Step:
-        steps = itertools.cycle([setup(device) for _ in range(count)])
-        return lambda: next(steps)()
-
-    return setup_all
 
 
 def case(name: str, size: int, dtype: torch.dtype, setup: Callable[[str], Step], moved: float) -> Case:

@@ -13,7 +13,6 @@ ListRecording::ListRecording(Stream& stream, const lowering::Operator& op, DType
   const char* location = caller_location();
   lock_ = std::unique_lock(stream.mutex());
   window_ = &stream.window();
-  Window& window = *window_;
   command_ = &append_command(stream, CommandKind::Region, location);
   command_->op = &op;
   command_->common = common;
@@ -21,20 +20,20 @@ ListRecording::ListRecording(Stream& stream, const lowering::Operator& op, DType
   command_->output_count = static_cast<uint8_t>(outputs);
   command_->input_count = static_cast<uint16_t>(inputs);
   command_->attribute_count = static_cast<uint8_t>(attributes.size());
-  command_->attributes = window.arena.copy(attributes);
+  command_->attributes = window_->arena.copy(attributes);
   command_->threads = threads;
   command_->reduced = reduces ? 1 : 0;
-  next_ = command_->operands = window.arena.allocate<Operand>(most_items * command_->operand_count());
+  next_ = command_->operands = window_->arena.allocate<Operand>(most_items * command_->operand_count());
 }
 
 ListRecording::~ListRecording() {
-  if (command_ != nullptr) stream_.window().commands.pop_back();
+  if (command_ != nullptr) window_->commands.pop_back();
 }
 
 void ListRecording::begin_item(int64_t count) {
   if (command_ == nullptr) return;
   if (size_ == nullptr || *size_ != count) {
-    int64_t* size = stream_.window().arena.allocate<int64_t>(1);
+    int64_t* size = window_->arena.allocate<int64_t>(1);
     *size = count;
     size_ = size;
   }
@@ -42,15 +41,14 @@ void ListRecording::begin_item(int64_t count) {
 }
 
 void ListRecording::keep(std::shared_ptr<void> owner) {
-  if (command_ != nullptr) stream_.window().owners.push_back(std::move(owner));
+  if (command_ != nullptr) window_->owners.push_back(std::move(owner));
 }
 
 void ListRecording::finish() {
   if (command_ == nullptr || items_ == 0) return;
   command_->items = items_;
   command_ = nullptr;
-  Window& window = stream_.window();
-  window.further_items += items_ - 1;
+  window_->further_items += items_ - 1;
   counters().commands.fetch_add(items_ - 1, std::memory_order_relaxed);
   counters().region_commands.fetch_add(items_, std::memory_order_relaxed);
   const uint64_t wait_for = stream_.recorded();

@@ -79,7 +79,7 @@ class ListRecording {
 
   Stream& stream_;
   std::unique_lock<std::mutex> lock_;
-  Window* window_ = nullptr;
+  Window* window_ = nullptr;    // of the stream while it is locked
   Command* command_ = nullptr;  // null: nothing is recorded any more
   bool reduces_;
   Operand* next_ = nullptr;

@@ -17,9 +17,6 @@ namespace {
 
 constexpr int64_t kGrainBytes = 64 << 10;  // less than this is not worth a thread
 
-// Longer lines are copied one after the other, each by all threads.
-constexpr int64_t kLongLine = 1 << 20;
-
 int64_t row_grain(int64_t inner_bytes) { return std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, inner_bytes)); }
 
 // Dimensions in the order of the target's strides, so that it is written as sequentially as possible.
@@ -174,7 +171,8 @@ void run_fill(const Call& call) {
   copy_tensor(target, source, call.threads);
 }
 
-// Where nobody has gaps: the target's lines in order, each from a line of every source. False elsewhere.
+// Where nobody has gaps: the target's lines in order, each from a line of every source. False elsewhere, and for long
+// lines, which are copied one after the other, each by all threads.
 bool concat_lines(const Call& call, int64_t dimension) {
   const TensorView& target = call.outputs[0];
   bool plain = target.is_contiguous();
@@ -185,7 +183,7 @@ bool concat_lines(const Call& call, int64_t dimension) {
   for (int d = 0; d < dimension; ++d) lines *= target.sizes[d];
   for (int d = static_cast<int>(dimension) + 1; d < target.rank(); ++d) inner *= target.sizes[d];
   const int64_t length = target.sizes[dimension] * inner;
-  if (length == 0 || length > kLongLine) return false;
+  if (length == 0 || length > kLongestLine) return false;
   parallel_for(call.threads, lines, row_grain(length), [&](int64_t begin, int64_t end) {
     char* to = target.as<char>() + begin * length;
     for (int64_t line = begin; line < end; ++line) {

@@ -4,15 +4,14 @@
 
 #include <cstring>
 
-// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
-#define NEURON_AVX2 __attribute__((target("avx2")))
+#include "neuron/kernels/avx2.h"
 
 namespace neuron::kernels {
 
 NEURON_AVX2 void copy_line(void* target, const void* source, int64_t bytes) {
-  constexpr int64_t kBlock = 128, kLongest = int64_t{1} << 20;  // the library writes longer lines around the caches
-  if (bytes == 0) return;                                       // there may be no memory to point to
-  if (bytes < kBlock || bytes > kLongest) {
+  constexpr int64_t kBlock = 128;
+  if (bytes == 0) return;  // there may be no memory to point to
+  if (bytes < kBlock || bytes > kLongestLine) {
     std::memcpy(target, source, static_cast<size_t>(bytes));
     return;
   }

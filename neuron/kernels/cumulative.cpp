@@ -8,15 +8,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "neuron/kernels/avx2.h"
 #include "neuron/kernels/copy_line.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/lines.h"
 #include "neuron/kernels/transpose.h"
-
-// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
-#define NEURON_AVX2 __attribute__((target("avx2")))
 
 namespace neuron::kernels {
 namespace {

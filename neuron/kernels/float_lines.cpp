@@ -2,8 +2,7 @@
 
 #include <immintrin.h>
 
-// Every processor that the embedded device runs on has these (neuron/runtime/device.cpp).
-#define NEURON_AVX2 __attribute__((target("avx2,f16c")))
+#include "neuron/kernels/avx2.h"
 
 namespace neuron::kernels {
 

@@ -5,15 +5,13 @@
 #include <vector>
 
 #include "neuron/base/thread_pool.h"
+#include "neuron/kernels/avx2.h"
 #include "neuron/kernels/copy.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/scratch.h"
 #include "neuron/kernels/strided.h"
-
-// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
-#define NEURON_AVX2 __attribute__((target("avx2")))
 
 namespace neuron::kernels {
 namespace {

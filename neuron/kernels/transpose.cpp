@@ -2,8 +2,7 @@
 
 #include <immintrin.h>
 
-// Every processor that the embedded device runs on has it (neuron/runtime/device.cpp).
-#define NEURON_AVX2 __attribute__((target("avx2")))
+#include "neuron/kernels/avx2.h"
 
 namespace neuron::kernels {
 namespace {

@@ -246,6 +246,22 @@ def test_graphs_share_a_pool() -> None:
     assert z.cpu().tolist() == [30.0, 40.0, 50.0, 60.0]
 
 
+def test_a_number_filled_in_one_graph_is_read_in_another() -> None:
+    pool = graph_pool_handle()
+    x = torch.arange(4.0, device="neuron")
+    first, second = NeuronGraph(), NeuronGraph()
+    with graph(first, pool=pool):
+        number = torch.full((), 5.0, device="neuron")
+    with graph(second, pool=pool):
+        z = torch.where(x > 1, x, number)
+    first.replay()
+    second.replay()
+    assert z.cpu().tolist() == [5.0, 5.0, 2.0, 3.0]
+    number.fill_(9.0)
+    second.replay()
+    assert z.cpu().tolist() == [9.0, 9.0, 2.0, 3.0]
+
+
 def test_side_streams_join_the_capture() -> None:
     x = torch.ones(4, device="neuron")
     side = torch.neuron.Stream()

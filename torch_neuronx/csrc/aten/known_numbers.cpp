@@ -3,12 +3,12 @@
 #include <array>
 
 #include "neuron/base/float_formats.h"
+#include "neuron/eager/command_graph.h"
 #include "neuron/runtime/block.h"
 
 namespace neuron::aten {
 namespace {
 
-// A graph records on a stream of its own: what was filled outside of it is not taken for a constant there.
 struct Known {
   const runtime::Block* block = nullptr;
   uint64_t generation = 0, writes = 0;
@@ -27,8 +27,8 @@ uint64_t generation_of(const runtime::Block& block) { return block.generation.lo
 
 }  // namespace
 
-void remember_number(const eager::TensorArgument& target, const eager::Stream& stream, Scalar value) {
-  if (target.block == nullptr || !is_float(target.dtype)) return;
+void remember_number(const eager::TensorArgument& target, eager::Stream& stream, Scalar value) {
+  if (eager::capturing_graph(stream) != nullptr || target.block == nullptr || !is_float(target.dtype)) return;
   alignas(16) char held[16];
   store_from_double(target.dtype, value.as_double(), held);
   known[next++ % known.size()] = {target.block,
@@ -40,7 +40,9 @@ void remember_number(const eager::TensorArgument& target, const eager::Stream& s
                                   Scalar::of(load_as_double(target.dtype, held))};
 }
 
-std::optional<Scalar> known_number(const eager::TensorArgument& tensor, const eager::Stream& stream) {
+std::optional<Scalar> known_number(const eager::TensorArgument& tensor, eager::Stream& stream) {
+  // What a graph reads may have another value when it is replayed.
+  if (eager::capturing_graph(stream) != nullptr) return std::nullopt;
   for (const Known& each : known) {
     if (each.data != tensor.data || each.block != tensor.block || each.block == nullptr) continue;
     const bool unchanged = each.dtype == tensor.dtype && each.stream == &stream &&
