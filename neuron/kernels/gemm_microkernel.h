@@ -63,7 +63,6 @@ void run_gemm_packed(const GemmProblem& problem, const GemmMicrokernel& kernel);
 // The best float32 set this processor has; null when it has not even AVX2 and FMA.
 const GemmMicrokernel* detected_gemm_microkernel();
 
-bool has_bfloat16_units();         // AVX512-BF16
-bool has_bfloat16_matrix_units();  // AMX-BF16
+bool has_bfloat16_units();  // AVX512-BF16
 
 }  // namespace neuron::kernels

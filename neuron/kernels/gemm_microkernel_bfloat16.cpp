@@ -150,6 +150,4 @@ const GemmMicrokernel gemm_microkernel_bfloat16 = {
 
 bool has_bfloat16_units() { return processor_features().runs_avx512_bf16(); }
 
-bool has_bfloat16_matrix_units() { return processor_features().amx_bf16; }
-
 }  // namespace neuron::kernels

@@ -13,6 +13,7 @@
 #include "neuron/kernels/gemm_memory.h"
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/gemm_tiles.h"
+#include "neuron/kernels/matrix_units.h"
 #include "neuron/kernels/scratch.h"
 
 namespace neuron::kernels {
