@@ -28,7 +28,8 @@ class MatrixTiles {
       uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
       uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
     };
-    const Configuration configuration;
+    // In memory as a whole: GCC takes the instruction to read the first eight bytes, and drops stores to the others.
+    static constexpr Configuration configuration;
     _tile_loadconfig(&configuration);
   }
   __attribute__((target(NEURON_MATRIX_UNITS))) ~MatrixTiles() { _tile_release(); }
