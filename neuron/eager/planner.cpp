@@ -11,9 +11,6 @@ namespace {
 
 constexpr int kMaxCommandsPerRegion = 64;
 constexpr int kMaxOperandsPerRegion = 48;
-// Commands that have no value in common gain one call from a common loop; larger ones lose more to each other, which
-// share registers and caches there and could not run by the library.
-constexpr int64_t kMostUnrelatedElements = 16384;
 
 bool is_column_sum(const PlannedCommand& planned) {
   return planned.canonical.reduction == codegen::Reduction::Outer && planned.command->reduced != 0;
@@ -284,7 +281,8 @@ bool Planner::try_join(Plan& plan, int32_t index, int32_t region_index) {
 }
 
 // Items of a list stay with what was done to the same tensor before: a kernel then goes through each tensor once.
-// Single elements (step counters) are not worth a kernel each.
+// What has nothing in common with a region gains nothing there, but single elements (step counters) are not worth a
+// kernel each.
 bool Planner::join_any(Plan& plan, int32_t index, const Dependence& dependence) {
   const PlannedCommand& planned = plan.commands[index];
   const Command& command = *planned.command;
@@ -293,9 +291,8 @@ bool Planner::join_any(Plan& plan, int32_t index, const Dependence& dependence) 
     const int32_t region = plan.commands[command.chain].region;
     if (region >= dependence.region && try_join(plan, index, region)) return true;
   }
-  const bool alone = command.chain != Command::kNotInList && planned.canonical.numel > 1;
-  const bool small = planned.canonical.numel <= kMostUnrelatedElements;
-  const bool related = dependence.bound || (!alone && (small || dependence.share == dependence.region));
+  const bool single = planned.canonical.numel <= 1, in_list = command.chain != Command::kNotInList;
+  const bool related = dependence.bound || single || (!in_list && dependence.share == dependence.region);
   if (related && try_join(plan, index, dependence.region)) return true;
   return dependence.share > dependence.region && try_join(plan, index, dependence.share);
 }
