@@ -7,6 +7,7 @@
 
 #include "neuron/base/error.h"
 #include "neuron/kernels/float_lines.h"
+#include "neuron/kernels/matrix_units.h"
 
 namespace neuron::kernels {
 namespace {
@@ -30,6 +31,24 @@ void copy_units(const AttentionProblem& p, const Rows& rows, const char* source,
   if (rows.columns % 2 != 0) elements[rows.columns] = 0;
 }
 
+const AttentionTiles& tiles_of(AttentionUnits units) {
+  switch (units) {
+    case AttentionUnits::Avx2:
+      return attention_tiles_avx2;
+    case AttentionUnits::Avx512:
+      return attention_tiles_avx512;
+    case AttentionUnits::Avx512BFloat16:
+      return attention_tiles_avx512_bf16;
+    case AttentionUnits::Best:
+      break;
+  }
+  return detected_attention_tiles();
+}
+
+AttentionUnits units_of(const Call& call) {
+  return call.attributes.size() > 2 ? static_cast<AttentionUnits>(call.attributes[2]) : AttentionUnits::Best;
+}
+
 }  // namespace
 
 AttentionProblem::AttentionProblem(const TensorView& query, const TensorView& key, const TensorView& value,
@@ -40,7 +59,7 @@ AttentionProblem::AttentionProblem(const TensorView& query, const TensorView& ke
       mask(mask),
       causal(call.attributes[0] != 0),
       scale(static_cast<float>(call.scalars[0].as_double())),
-      tiles(&detected_attention_tiles()) {
+      tiles(&tiles_of(units_of(call))) {
   int rank = query.rank();
   check_internal(rank >= 3 && key.rank() == rank && value.rank() == rank, "attention: ranks {}, {} and {}", rank,
                  key.rank(), value.rank());
@@ -57,6 +76,7 @@ AttentionProblem::AttentionProblem(const TensorView& query, const TensorView& ke
   check_internal(key_heads > 0 && heads % key_heads == 0, "attention: {} query heads for {} key heads", heads,
                  key_heads);
   pairs = query.dtype == DType::BFloat16 && tiles->pairs.rows_by_panel != nullptr;
+  matrix = pairs && units_of(call) == AttentionUnits::Best && has_bfloat16_matrix_units();
   products = pairs ? &tiles->pairs : &tiles->floats;
   if (call.scalars.size() > 1) {
     drops = true;
@@ -171,6 +191,34 @@ Panel::Panel(const AttentionProblem& p, int64_t batch_index, int64_t first_head,
   }
   key_end = p.causal ? std::min(p.keys, last + 1) : p.keys;
   open_end = p.causal ? std::min(p.keys, least + 1) : p.keys;
+}
+
+PanelSums::PanelSums(const AttentionProblem& p, const AttentionGradients& views, int64_t batch, const Panel& panel,
+                     Scratch& scratch) {
+  Rows gradient = p.rows_of(views.out_gradient, batch), out = p.rows_of(views.out, batch),
+       logs = p.row_values(views.logsumexp, batch), largest, sums;
+  if (views.maxima != nullptr) largest = p.row_values(*views.maxima, batch), sums = p.row_values(*views.sums, batch);
+  float* values = scratch.get<float>(2 * p.value_depth);
+  auto floats = [&](const Rows& rows, int lane, float* target) -> const float* {
+    const char* source = rows.at(panel.heads[lane], panel.positions[lane]);
+    if (rows.dtype == DType::Float32 && rows.step() == 1) return reinterpret_cast<const float*>(source);
+    widen_row(rows.dtype, source, rows.step(), p.value_depth, target);
+    return target;
+  };
+  for (int i = 0; i < panel.lanes; ++i) {
+    int64_t head = panel.heads[i], position = panel.positions[i];
+    corrections[i] =
+        p.tiles->row_dot(floats(gradient, i, values), floats(out, i, values + p.value_depth), p.value_depth);
+    float shift = *reinterpret_cast<const float*>(logs.at(head, position));
+    // A query without keys: its scores are all -infinity, and so are the arguments of their exponentials.
+    if (shift == kLowest) continue;
+    inverse_sums[i] = 1;
+    if (views.maxima != nullptr) {
+      shift = *reinterpret_cast<const float*>(largest.at(head, position));
+      inverse_sums[i] = 1.0f / *reinterpret_cast<const float*>(sums.at(head, position));
+    }
+    maxima[i] = shift;
+  }
 }
 
 void load_panel(const AttentionProblem& p, const Rows& rows, const Panel& panel, Scratch& scratch, float* target) {

@@ -44,8 +44,10 @@ struct AttentionProblem {
   const AttentionTiles* tiles;
   const AttentionProducts* products;  // those for the operands' dtype
   bool pairs;                         // products read pairs of bfloat16
+  bool matrix;                        // they may run on matrix units, see attention_matrix.h
 
-  // attributes: causal. scalars: scale; with dropout also its probability, seed, offset.
+  // attributes: causal; a second one is the kernel's; a third one chooses AttentionUnits. scalars: scale; with dropout
+  // also its probability, seed, offset.
   AttentionProblem(const TensorView& query, const TensorView& key, const TensorView& value, const TensorView* mask,
                    const Call& call);
   int64_t group() const { return heads / key_heads; }
@@ -67,6 +69,25 @@ struct AttentionProblem {
 
 struct AttentionOutputs {
   const TensorView &out, &logsumexp, &maxima, &sums;
+};
+
+// What the forward pass left.
+struct AttentionGradients {
+  const TensorView &out_gradient, &out, &logsumexp;
+  // Null: probabilities follow from logsumexp alone, which is less exact where scores are large.
+  const TensorView *maxima = nullptr, *sums = nullptr;
+
+  // inputs: gradient of out, query, key, value, out, logsumexp, and maxima and sums when attributes[1] is set.
+  explicit AttentionGradients(const Call& call)
+      : out_gradient(call.inputs[0]), out(call.inputs[4]), logsumexp(call.inputs[5]) {
+    if (call.attributes[1] == 0) return;
+    maxima = &call.inputs[6];
+    sums = &call.inputs[7];
+  }
+  static const TensorView* mask(const Call& call) {
+    size_t index = call.attributes[1] != 0 ? 8 : 6;
+    return call.inputs.size() > index ? &call.inputs[index] : nullptr;
+  }
 };
 
 // Rows of units in memory.
@@ -96,6 +117,14 @@ struct Panel {
   int64_t open_end = 0;                   // keys before this one are excluded for none, the mask apart
 
   Panel(const AttentionProblem& p, int64_t batch_index, int64_t first_head, int64_t first_row, int64_t rows);
+};
+
+// Of one panel, by lane: what its scores' exponentials are taken less, one over their sum (zero for a query without
+// keys), and the sum of the probabilities' gradients, weighted by the probabilities.
+struct PanelSums {
+  alignas(64) float maxima[kLanes] = {}, inverse_sums[kLanes] = {}, corrections[kLanes] = {};
+  PanelSums(const AttentionProblem& p, const AttentionGradients& views, int64_t batch, const Panel& panel,
+            Scratch& scratch);
 };
 
 // panel[unit][lane] of rows, those of the panel's queries.

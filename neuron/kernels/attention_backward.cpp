@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/attention.h"
+#include "neuron/kernels/attention_matrix.h"
 #include "neuron/kernels/float_lines.h"
 
 namespace neuron::kernels {
 namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 struct Buffers {
   Scratch keys, values, paired_keys, scores, gradients, rounded, bias, keep, panels, query_gradient, key_gradient,
@@ -23,35 +21,12 @@ struct Buffers {
 };
 thread_local Buffers buffers;
 
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
-// What the forward pass left.
-struct BackwardViews {
-  const TensorView &out_gradient, &out, &logsumexp;
-  // Null: probabilities follow from logsumexp alone, which is less exact where scores are large.
-  const TensorView *maxima = nullptr, *sums = nullptr;
-
-  // inputs: gradient of out, query, key, value, out, logsumexp, and maxima and sums when attributes[1] is set.
-  explicit BackwardViews(const Call& call)
-      : out_gradient(call.inputs[0]), out(call.inputs[4]), logsumexp(call.inputs[5]) {
-    if (call.attributes[1] == 0) return;
-    maxima = &call.inputs[6];
-    sums = &call.inputs[7];
-  }
-  static const TensorView* mask(const Call& call) {
-    size_t index = call.attributes[1] != 0 ? 8 : 6;
-    return call.inputs.size() > index ? &call.inputs[index] : nullptr;
-  }
-};
-
 // One panel of queries with all that products need of it.
 struct PanelGradient {
   Panel panel;
   const float *query, *out_gradient;           // [unit][lane]
   const void *query_rows, *out_gradient_rows;  // [unit of lanes][columns, padded to 16]; null: not asked for
-  alignas(64) float maxima[kLanes] = {}, inverse_sums[kLanes] = {}, corrections[kLanes] = {};
-
-  explicit PanelGradient(const Panel& panel) : panel(panel) {}
+  PanelSums sums;
 };
 
 // What prepare() writes for a panel, in floats.
@@ -96,13 +71,11 @@ const void* lane_rows(const AttentionProblem& p, const Rows& rows, const Panel& 
 }
 
 // `memory` is of PanelSizes.
-PanelGradient prepare(const AttentionProblem& p, const BackwardViews& views, int64_t batch, const Panel& panel,
+PanelGradient prepare(const AttentionProblem& p, const AttentionGradients& views, int64_t batch, const Panel& panel,
                       bool with_rows, float* memory) {
-  PanelGradient g(panel);
+  PanelGradient g{panel, nullptr, nullptr, nullptr, nullptr, PanelSums(p, views, batch, panel, buffers.corrections)};
   const PanelSizes sizes(p);
-  Rows query = p.rows_of(*p.query, batch), gradient = p.rows_of(views.out_gradient, batch),
-       out = p.rows_of(views.out, batch), logs = p.row_values(views.logsumexp, batch), maxima, sums;
-  if (views.maxima != nullptr) maxima = p.row_values(*views.maxima, batch), sums = p.row_values(*views.sums, batch);
+  Rows query = p.rows_of(*p.query, batch), gradient = p.rows_of(views.out_gradient, batch);
   load_queries(p, query, panel, buffers.rows, memory);
   g.query = memory;
   memory += sizes.query;
@@ -112,27 +85,6 @@ PanelGradient prepare(const AttentionProblem& p, const BackwardViews& views, int
   g.query_rows = with_rows ? lane_rows(p, query, panel, memory) : nullptr;
   memory += sizes.query_rows;
   g.out_gradient_rows = with_rows ? lane_rows(p, gradient, panel, memory) : nullptr;
-  float* values = buffers.corrections.get<float>(2 * p.value_depth);
-  auto floats = [&](const Rows& rows, int lane, float* target) -> const float* {
-    const char* source = rows.at(panel.heads[lane], panel.positions[lane]);
-    if (rows.dtype == DType::Float32 && rows.step() == 1) return reinterpret_cast<const float*>(source);
-    widen_row(rows.dtype, source, rows.step(), p.value_depth, target);
-    return target;
-  };
-  for (int i = 0; i < panel.lanes; ++i) {
-    int64_t head = panel.heads[i], position = panel.positions[i];
-    g.corrections[i] =
-        p.tiles->row_dot(floats(gradient, i, values), floats(out, i, values + p.value_depth), p.value_depth);
-    float shift = *reinterpret_cast<const float*>(logs.at(head, position));
-    // A query without keys: its scores are all -infinity, and so are the arguments of their exponentials.
-    if (shift == kLowest) continue;
-    g.inverse_sums[i] = 1;
-    if (views.maxima != nullptr) {
-      shift = *reinterpret_cast<const float*>(maxima.at(head, position));
-      g.inverse_sums[i] = 1.0f / *reinterpret_cast<const float*>(sums.at(head, position));
-    }
-    g.maxima[i] = shift;
-  }
   return g;
 }
 
@@ -231,9 +183,9 @@ ScoreGradient score_gradient(const AttentionProblem& p, const AttentionProducts&
     int64_t place = begin * kLanes + lane;
     SoftmaxGradient own = inputs;
     if (own.keep != nullptr) own.keep += place;
-    own.maxima = g.maxima + lane;
-    own.inverse_sums = g.inverse_sums + lane;
-    own.corrections = g.corrections + lane;
+    own.maxima = g.sums.maxima + lane;
+    own.inverse_sums = g.sums.inverse_sums + lane;
+    own.corrections = g.sums.corrections + lane;
     products.softmax_gradient(scores + place, gradients + place, end - begin, lanes - lane, own, rounded);
     for (int64_t k = begin; k < end; ++k) std::fill_n(gradients + k * kLanes, lane, 0.0f);
   }
@@ -252,7 +204,7 @@ ScoreGradient score_gradient(const AttentionProblem& p, const AttentionProducts&
 
 class Backward {
  public:
-  Backward(const AttentionProblem& problem, const BackwardViews& views, const TensorView& query_gradient,
+  Backward(const AttentionProblem& problem, const AttentionGradients& views, const TensorView& query_gradient,
            const TensorView& key_gradient, const TensorView& value_gradient)
       : p_(problem),
         views_(views),
@@ -369,16 +321,19 @@ class Backward {
   }
 
   const AttentionProblem& p_;
-  const BackwardViews& views_;
+  const AttentionGradients& views_;
   const TensorView &query_gradient_, &key_gradient_, &value_gradient_;
   int64_t rows_, panels_, blocks_;
 };
 
-// outputs: gradients of query, key, value; inputs: those of BackwardViews, optional mask; attributes[0] and scalars:
-// see AttentionProblem.
+// outputs: gradients of query, key, value; inputs: those of AttentionGradients, optional mask; attributes[0] and
+// scalars: see AttentionProblem.
 void run_backward(const Call& call) {
-  AttentionProblem p(call.inputs[1], call.inputs[2], call.inputs[3], BackwardViews::mask(call), call);
-  BackwardViews views(call);
+  AttentionProblem p(call.inputs[1], call.inputs[2], call.inputs[3], AttentionGradients::mask(call), call);
+  AttentionGradients views(call);
+  if (p.matrix) {
+    return differentiate_on_matrix_units(p, views, call.outputs[0], call.outputs[1], call.outputs[2], call.threads);
+  }
   Backward work(p, views, call.outputs[0], call.outputs[1], call.outputs[2]);
   if (call.threads <= work.heads()) {
     parallel_for(call.threads, work.heads(), 1, [&](int64_t begin, int64_t end) {
@@ -400,7 +355,7 @@ void run_backward(const Call& call) {
 
 class MaskGradient {
  public:
-  MaskGradient(const AttentionProblem& problem, const BackwardViews& views, const TensorView& gradient)
+  MaskGradient(const AttentionProblem& problem, const AttentionGradients& views, const TensorView& gradient)
       : p_(problem), views_(views), gradient_(gradient) {
     int rank = gradient.rank();
     int64_t own_keys = rank > 0 ? gradient.sizes[rank - 1] : 1, own_queries = rank > 1 ? gradient.sizes[rank - 2] : 1;
@@ -498,7 +453,7 @@ class MaskGradient {
   }
 
   const AttentionProblem& p_;
-  const BackwardViews& views_;
+  const AttentionGradients& views_;
   const TensorView& gradient_;
   bool sums_keys_, sums_queries_;
   int64_t blocks_, panels_, slices_;
@@ -506,8 +461,8 @@ class MaskGradient {
 
 // outputs: gradient of the mask, of its shape; inputs, attributes and scalars: as "attention_backward", with the mask.
 void run_mask_gradient(const Call& call) {
-  AttentionProblem p(call.inputs[1], call.inputs[2], call.inputs[3], BackwardViews::mask(call), call);
-  BackwardViews views(call);
+  AttentionProblem p(call.inputs[1], call.inputs[2], call.inputs[3], AttentionGradients::mask(call), call);
+  AttentionGradients views(call);
   MaskGradient work(p, views, call.outputs[0]);
   parallel_for(call.threads, work.tasks(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) work.task(index);

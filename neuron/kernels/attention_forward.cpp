@@ -9,6 +9,7 @@
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/attention.h"
 #include "neuron/kernels/attention_decode.h"
+#include "neuron/kernels/attention_matrix.h"
 
 namespace neuron::kernels {
 namespace {
@@ -159,6 +160,7 @@ void run(const Call& call) {
                      call);
   AttentionOutputs outputs{call.outputs[0], call.outputs[1], call.outputs[2], call.outputs[3]};
   if (decodes(p)) return decode(p, outputs, call.threads);
+  if (p.matrix) return attend_on_matrix_units(p, outputs, call.threads);
   int64_t rows = p.group() * p.queries;
   // How many rows a task has changes no result: fewer when there are threads to feed.
   int64_t task_rows = kPanels * kLanes;

@@ -103,6 +103,9 @@ extern const AttentionTiles attention_tiles_avx2;
 extern const AttentionTiles attention_tiles_avx512;
 extern const AttentionTiles attention_tiles_avx512_bf16;
 
+// Which of the processor's units attention runs on: the best there are, or fewer of them.
+enum class AttentionUnits : int8_t { Best, Avx2, Avx512, Avx512BFloat16 };
+
 // The best set this processor has; raises when it lacks even AVX2, FMA and F16C.
 const AttentionTiles& detected_attention_tiles();
 

@@ -1,7 +1,8 @@
 // Attention against a float64 softmax, forward and backward, with masks, causal order, dropout, grouped heads and odd
-// sizes; and its tiles of every instruction set against each other.
+// sizes, on all units of the processor; and its tiles of every instruction set against each other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,8 +11,10 @@
 
 #include "neuron/base/float_formats.h"
 #include "neuron/base/processor.h"
+#include "neuron/kernels/attention_matrix_units.h"
 #include "neuron/kernels/attention_tiles.h"
 #include "neuron/kernels/kernel.h"
+#include "neuron/kernels/matrix_units.h"
 #include "neuron/kernels/philox.h"
 
 namespace neuron::kernels {
@@ -59,12 +62,21 @@ struct Case {
   double dropout = 0;
 };
 
+// What attention of a dtype can run on here, the best last.
+std::vector<AttentionUnits> available_units(DType dtype) {
+  std::vector<AttentionUnits> units{AttentionUnits::Avx2};
+  if (processor_features().runs_avx512()) units.push_back(AttentionUnits::Avx512);
+  if (dtype != DType::BFloat16) return units;
+  if (processor_features().runs_avx512_bf16()) units.push_back(AttentionUnits::Avx512BFloat16);
+  if (has_bfloat16_matrix_units()) units.push_back(AttentionUnits::Best);
+  return units;
+}
+
 class Attention : public testing::TestWithParam<Case> {};
 
 constexpr int64_t kSeed = 0x123456789abcdef, kOffset = 0xfffffff0;
 
-TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
-  Case c = GetParam();
+void expect_float64(const Case& c, AttentionUnits units) {
   Tensor query(c.dtype, {c.batch, c.heads, c.queries, c.depth}, true),
       key(c.dtype, {c.batch, c.key_heads, c.keys, c.depth}),
       value(c.dtype, {c.batch, c.key_heads, c.keys, c.value_depth}, true);
@@ -87,7 +99,7 @@ TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
     for (Scalar x : {Scalar::of(c.dropout), Scalar::of(kSeed), Scalar::of(kOffset)}) scalars.push_back(x);
   }
   bool mask_gradient = c.mask == 1 || c.mask == 3;
-  int64_t attributes[] = {c.causal, 1};
+  int64_t attributes[] = {c.causal, 1, static_cast<int64_t>(units)};
   std::vector<char> first_out, first_dq, first_dk, first_dv, first_dmask;
   // More threads than heads: the backward pass takes its other way.
   for (int threads : {1, 2, 3, 17}) {
@@ -190,6 +202,14 @@ TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
   }
 }
 
+TEST_P(Attention, AgreesWithFloat64ForwardAndBackward) {
+  for (AttentionUnits units : available_units(GetParam().dtype)) {
+    SCOPED_TRACE(static_cast<int>(units));
+    expect_float64(GetParam(), units);
+    if (HasFatalFailure()) return;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Kernels, Attention,
     testing::Values(Case{2, 2, 2, 65, 65, 16, 16, true, 0}, Case{1, 4, 2, 3, 300, 8, 24, false, 0},
@@ -211,6 +231,67 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{1, 2, 1, 50, 70, 24, 20, true, 1, DType::Float16},
                     Case{1, 3, 1, 2, 90, 40, 64, false, 0, DType::Float16}, Case{1, 2, 2, 100, 90, 256, 250, false, 0},
                     Case{1, 1, 1, 1, 1, 1, 1, true, 0}));
+
+// Sizes around those of tiles, panels and blocks, and heads of every kind of length.
+std::vector<Case> bfloat16_cases() {
+  std::vector<Case> cases;
+  auto add = [&](Case c) {
+    c.dtype = DType::BFloat16;
+    cases.push_back(c);
+  };
+  for (int64_t depth : {1, 15, 31, 32, 72, 80, 96, 130, 256}) add({1, 2, 1, 20, 35, depth, depth, true, 0});
+  for (int64_t length : {9, 16, 17, 47, 48, 49, 95, 97, 127, 129, 257}) {
+    add({1, 1, 1, length, length, 24, 40, true, 0});
+    add({1, 2, 2, 60, length, 40, 24, false, 2});
+  }
+  add({2, 6, 2, 70, 301, 33, 17, true, 3});
+  add({1, 2, 2, 300, 140, 32, 32, true, 1});
+  add({1, 2, 2, 33, 400, 16, 16, true, 0});
+  add({1, 4, 1, 50, 140, 64, 64, false, 1, DType::BFloat16, 0.3});
+  add({1, 2, 2, 130, 130, 64, 65, true, 2, DType::BFloat16, 0.5});
+  add({1, 12, 1, 1, 300, 64, 64, true, 3});
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(BFloat16, Attention, testing::ValuesIn(bfloat16_cases()));
+
+// Large scores, whose multiples are rounded by more than one or overflow, of a scale of any sign, and excluded ones: as
+// with vectors.
+TEST(AttentionMatrixUnits, ScoresOfAnySizeAndScale) {
+  if (!has_bfloat16_matrix_units()) GTEST_SKIP() << "this processor has no matrix units";
+  for (double size : {1.0, 300.0, 2000.0, 1e5, 1e18}) {
+    for (double scale : {0.5, -0.5, 0.0}) {
+      for (bool causal : {false, true}) {
+        std::vector<std::vector<double>> results;
+        for (AttentionUnits units : {AttentionUnits::Avx512BFloat16, AttentionUnits::Best}) {
+          Tensor query(DType::BFloat16, {1, 1, 60, 16}), key(DType::BFloat16, {1, 1, 200, 16}), value = key,
+                                                                                                out = query;
+          value.view.data = value.bytes.data(), out.view.data = out.bytes.data();
+          Tensor sums(DType::Float32, {1, 1, 60}), logs = sums, maxima = sums;
+          logs.view.data = logs.bytes.data(), maxima.view.data = maxima.bytes.data();
+          query.fill(1), key.fill(2), value.fill(3);
+          for (Tensor* tensor : {&query, &key}) {
+            for (int64_t i = 0; i < tensor->view.numel(); ++i) {
+              char* place = tensor->bytes.data() + 2 * i;
+              store_from_double(DType::BFloat16, load_as_double(DType::BFloat16, place) * size, place);
+            }
+          }
+          TensorView outputs[] = {out.view, logs.view, maxima.view, sums.view};
+          std::vector<TensorView> inputs{query.view, key.view, value.view};
+          std::vector<Scalar> scalars{Scalar::of(scale)};
+          int64_t attributes[] = {causal, 1, static_cast<int64_t>(units)};
+          find_kernel("attention")->run({outputs, inputs, attributes, scalars, 1});
+          std::vector<double>& result = results.emplace_back();
+          for (int64_t i = 0; i < 60; ++i) {
+            for (int64_t d = 0; d < 16; ++d) result.push_back(out.get(0, 0, i, d));
+          }
+        }
+        for (size_t i = 0; i < results[0].size(); ++i) {
+          ASSERT_NEAR(results[0][i], results[1][i], 3e-2) << size << " " << scale << " " << i;
+        }
+      }
+    }
+  }
+}
 
 std::vector<const AttentionTiles*> sets() {
   std::vector<const AttentionTiles*> result{&attention_tiles_avx2};
@@ -389,6 +470,32 @@ TEST(AttentionTiles, ExponentialsAreWithinTwoUlpAndTheRoundingOfTheirArgument) {
     EXPECT_TRUE(std::isnan(special[1]));
     EXPECT_EQ(special[2], 1.0f);
     EXPECT_EQ(special[3], 0.0f);
+  }
+}
+
+// Of the probabilities on matrix units: 2.7e-6 and the rounding to bfloat16; and what they say of zero.
+TEST(AttentionMatrixUnits, ExponentialsAreRoundedOnce) {
+  if (!has_bfloat16_matrix_units()) GTEST_SKIP() << "this processor has no matrix units";
+  std::vector<float> values{0, -0.5f, -1, -87, -200, -std::numeric_limits<float>::infinity(), -1e30f};
+  for (float x = -86; x <= 0; x += 0.0137f) values.push_back(x);
+  for (float scale : {0.0f, 0.25f}) {
+    for (size_t first = 0; first < values.size(); first += kLanes) {
+      alignas(64) float scores[32 * kLanes], shifts[kLanes] = {}, sums[kLanes] = {};
+      std::fill(scores, scores + 32 * kLanes, 0.0f);
+      for (size_t i = 0; i < kLanes && first + i < values.size(); ++i) {
+        scores[i] = values[first + i] / (scale == 0 ? 1 : scale);
+      }
+      attention_matrix_units.exponentials(scores, 1, kLanes, scale, shifts, sums, nullptr);
+      for (size_t i = 0; i < kLanes && first + i < values.size(); ++i) {
+        const float x = values[first + i];
+        uint32_t unit;
+        std::memcpy(&unit, scores + i, sizeof(unit));
+        EXPECT_EQ(unit >> 16, 0u);
+        const double want = x < -86.64f ? 0 : std::exp(static_cast<double>(x));
+        ASSERT_NEAR(sums[i], want, want * (3e-6 + 1.25 * 0x1p-24 * std::min(100.0f, std::abs(x)))) << x;
+        EXPECT_EQ(unit, float_to_bfloat16(sums[i])) << x;
+      }
+    }
   }
 }
 
