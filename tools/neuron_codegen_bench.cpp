@@ -108,6 +108,11 @@ std::vector<Kernel> kernels() {
                    return b.convert(gelu(b, {b.convert(x[0], DType::Float32)}), DType::BFloat16);
                  },
                  DType::BFloat16});
+  for (auto [name, opcode] : {std::pair("logistic_bf16", Opcode::Logistic), std::pair("tanh_bf16", Opcode::Tanh)}) {
+    all.push_back(
+        {name, 1, Reduction::None, 1, [opcode](ir::Builder& b, std::vector<Value> x) { return b.unary(opcode, x[0]); },
+         DType::BFloat16});
+  }
   all.push_back({"pow", 1, Reduction::None, 2,
                  [](ir::Builder& b, std::vector<Value> x) { return b.binary(Opcode::Power, x[0], x[1]); }});
   all.push_back({"sum_rows", 2, Reduction::Inner, 1,

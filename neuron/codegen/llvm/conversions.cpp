@@ -56,9 +56,16 @@ Value* narrow_bfloat16(const Lanes& lanes, Value* x) {
   auto& b = lanes.builder();
   Value* all = lanes.bits(x);
   Value* odd = b.CreateAnd(b.CreateLShr(all, 16), lanes.i32(1));
-  Value* rounded = b.CreateLShr(b.CreateAdd(all, b.CreateAdd(odd, lanes.i32(0x7fff))), 16);
-  rounded = lanes.select(lanes.is_nan(x), lanes.i32(0x7fc0), rounded);
-  return b.CreateTrunc(rounded, lanes.integer(16));
+  Value* rounded = b.CreateAdd(all, b.CreateAdd(odd, lanes.i32(0x7fff)));
+  rounded = lanes.select(lanes.is_nan(x), lanes.i32(0x7fc00000), rounded);
+  if (lanes.width() > 1 && lanes.has_wide_registers()) {
+    // The upper halves by one permutation, where shifting and truncating takes three instructions.
+    llvm::SmallVector<int, 64> upper;
+    for (int i = 0; i < lanes.width(); ++i) upper.push_back(2 * i + 1);
+    auto* halves = llvm::FixedVectorType::get(b.getInt16Ty(), static_cast<unsigned>(2 * lanes.width()));
+    return b.CreateShuffleVector(b.CreateBitCast(rounded, halves), upper);
+  }
+  return b.CreateTrunc(b.CreateLShr(rounded, 16), lanes.integer(16));
 }
 
 Value* integer_to_float(const Lanes& lanes, Value* x, DType from, llvm::Type* to) {
