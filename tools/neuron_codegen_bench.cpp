@@ -109,9 +109,8 @@ std::vector<Kernel> kernels() {
                  },
                  DType::BFloat16});
   for (auto [name, opcode] : {std::pair("logistic_bf16", Opcode::Logistic), std::pair("tanh_bf16", Opcode::Tanh)}) {
-    all.push_back(
-        {name, 1, Reduction::None, 1, [opcode](ir::Builder& b, std::vector<Value> x) { return b.unary(opcode, x[0]); },
-         DType::BFloat16});
+    all.push_back({name, 1, Reduction::None, 1,
+                   [opcode](ir::Builder& b, std::vector<Value> x) { return b.unary(opcode, x[0]); }, DType::BFloat16});
   }
   all.push_back({"pow", 1, Reduction::None, 2,
                  [](ir::Builder& b, std::vector<Value> x) { return b.binary(Opcode::Power, x[0], x[1]); }});

@@ -9,10 +9,9 @@ namespace {
 using ir::Opcode;
 using llvm::Value;
 
-// Above this cost a body overlaps with the next by itself; more parts would only cost compile time and registers …
+// Above this cost a body overlaps with the next by itself; more parts would only cost compile time and registers, up to
+// kLongChain.
 constexpr int kUnrollLimit = 24;
-// … until it fills the processor's window alone: random numbers are long chains of dependent operations.
-constexpr int kLongChain = 96;
 // Two vectors that are all lanes of a reduction keep its accumulators in registers: worth a longer body.
 constexpr int kRegisterLimit = 48;
 
@@ -83,7 +82,7 @@ int KernelEmitter::part_count(const Stage& stage) const {
   for (int i = 0; i < output_count() && stage.stores_outputs; ++i) {
     strided = strided || (!plan_.output_is_reduced(i) && plan_.spec().outputs[i].inner == InnerStride::Other);
   }
-  if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return 2;
+  if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return plan_.has_integer_pairs() ? 1 : 2;
   const bool reduces = plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty();
   const int all_lanes = LaneAccumulators::kLanes / width_;
   if (reduces && all_lanes <= 2 && !strided && stage.cost <= kRegisterLimit) return all_lanes;

@@ -152,15 +152,26 @@ void Plan::need(ir::Value value, int s, std::vector<char>& visited) {
 }
 
 void Plan::measure() {
-  auto meet = [&](ir::Value value) {
+  int in_registers = 1;  // the widest of the integers that no memory holds
+  auto meet = [&](ir::Value value, bool in_memory) {
     const DType dtype = graph().type(value).dtype;
     if (scope(value) == Scope::Kernel || scope(value) == Scope::Row) return;
-    widest_ = std::max(widest_, static_cast<int>(dtype_size(compute_dtype(dtype))));
+    const int size = static_cast<int>(dtype_size(compute_dtype(dtype)));
+    int& widest = !in_memory && is_integer(dtype) ? in_registers : widest_;
+    widest = std::max(widest, size);
   };
-  for (ir::Value parameter : graph().parameters()) meet(parameter);
+  for (size_t i = 0; i < graph().parameters().size(); ++i)
+    meet(graph().parameters()[i], spec_.inputs[i].kind == OperandKind::Tensor);
   for (const ir::Operation& operation : graph().operations()) {
-    for (ir::Value result : operation.results) meet(result);
+    for (ir::Value result : operation.results) meet(result, operation.opcode == Opcode::Reduce);
   }
+  for (ir::Value result : graph().results()) meet(result, true);
+  // Random numbers are long chains of wide integers and functions of floats: the floats fill their vectors, the
+  // integers take two each, whose chains run side by side.
+  const bool pairs = spec_.reduction == Reduction::None && stages_.size() == 1 && stages_[0].cost > kLongChain &&
+                     in_registers == 2 * widest_;
+  if (!pairs) widest_ = std::max(widest_, in_registers);
+  integer_pairs_ = pairs;
 }
 
 int Plan::cost() const {

@@ -20,6 +20,9 @@ enum class Scope : uint8_t {
   Column,   // reduced values of an Outer region: vary along the innermost dimension, computed after the reduction
 };
 
+// A body of this cost fills the processor's window alone, when it is one long chain of dependent operations.
+constexpr int kLongChain = 96;
+
 struct Stage {
   std::vector<int> operations;  // elementwise operations to emit per element, in order
   std::vector<int> inputs;      // parameters of Element scope that are read
@@ -47,6 +50,8 @@ class Plan {
   bool output_is_reduced(int output) const;
   // Bytes of the widest element type that is held in vectors.
   int widest() const { return widest_; }
+  // Whether integers twice as wide as that are held in two vectors each.
+  bool has_integer_pairs() const { return integer_pairs_; }
   // Whole cost per element, memory included; decides how finely work is split over threads.
   int cost() const;
 
@@ -67,6 +72,7 @@ class Plan {
   std::vector<Stage> stages_;
   std::vector<ir::Value> scratch_;
   int widest_ = 1;
+  bool integer_pairs_ = false;
 };
 
 }  // namespace neuron::codegen
