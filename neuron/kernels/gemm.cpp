@@ -82,8 +82,8 @@ const KernelRegistration registration({.name = "gemm", .run = run});
 }  // namespace
 
 const ImplementationList<GemmProblem>& gemm_implementations() {
-  static const Implementation<GemmProblem> entries[] = {gemm_inner,        gemm_outer,  gemm_packed_bfloat16,
-                                                        gemm_process_blas, gemm_packed, gemm_plain};
+  static const Implementation<GemmProblem> entries[] = {
+      gemm_matrix_units, gemm_inner, gemm_outer, gemm_packed_bfloat16, gemm_process_blas, gemm_packed, gemm_plain};
   static const ImplementationList<GemmProblem> list("gemm", entries);
   return list;
 }

@@ -40,6 +40,7 @@ void run_gemm(const GemmProblem& problem);
 // The implementations, also callable by name in tests.
 extern const Implementation<GemmProblem> gemm_inner;
 extern const Implementation<GemmProblem> gemm_outer;
+extern const Implementation<GemmProblem> gemm_matrix_units;
 extern const Implementation<GemmProblem> gemm_packed_bfloat16;
 extern const Implementation<GemmProblem> gemm_process_blas;
 extern const Implementation<GemmProblem> gemm_packed;

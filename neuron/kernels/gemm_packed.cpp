@@ -13,7 +13,6 @@
 #include "neuron/kernels/gemm_memory.h"
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/gemm_tiles.h"
-#include "neuron/kernels/matrix_units.h"
 #include "neuron/kernels/scratch.h"
 
 namespace neuron::kernels {
@@ -354,8 +353,6 @@ std::string refuse_bfloat16(const GemmProblem& p) {
     return fmt::format("takes bfloat16; the problem is {} to {}", dtype_name(p.dtype), dtype_name(p.result_dtype));
   }
   if (!has_bfloat16_units()) return "the processor lacks AVX512-BF16";
-  // Matrix units are several times as fast; the BLAS of the process uses them.
-  if (has_bfloat16_matrix_units() && gemm_process_blas.refuse(p).empty()) return "the processor has AMX";
   return {};
 }
 

@@ -9,7 +9,6 @@
 #include <complex>
 #include <cstring>
 
-#include "neuron/base/float_formats.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/gemm_grid.h"
 #include "neuron/kernels/gemm_memory.h"
@@ -24,52 +23,34 @@ template <typename T>
 using GemmFunction = void (*)(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
                               const int* k, const T* alpha, const T* a, const int* lda, const T* b, const int* ldb,
                               const T* beta, T* c, const int* ldc);
-using Bfloat16Function = void (*)(int layout, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
-                                  const uint16_t* a, int lda, const uint16_t* b, int ldb, float beta, float* c,
-                                  int ldc);
 
 // A product as BLAS sees it, column-major: c [m, n] = alpha * a b + beta * c.
-template <typename T, typename R>
+template <typename T>
 struct ColumnMajorCall {
   bool transpose_a, transpose_b;
   int m, n, k;
-  R alpha;
+  T alpha;
   const T* a;
   int lda;
   const T* b;
   int ldb;
-  R beta;
-  R* c;
+  T beta;
+  T* c;
   int ldc;
 };
 
-// One routine of BLAS: types of operands (T) and result (R), its symbol and the call.
+// One routine of BLAS: its type, its symbol and the call.
 template <typename T, DType kType>
 struct Routine {
-  using Operand = T;
-  using Result = T;
-  static constexpr DType kResult = kType;
+  using Element = T;
+  static constexpr DType kDType = kType;
   static constexpr const char* kSymbol = kType == DType::Float32     ? "sgemm_"
                                          : kType == DType::Float64   ? "dgemm_"
                                          : kType == DType::Complex64 ? "cgemm_"
                                                                      : "zgemm_";
-  static void call(void* function, const ColumnMajorCall<T, T>& c) {
+  static void call(void* function, const ColumnMajorCall<T>& c) {
     reinterpret_cast<GemmFunction<T>>(function)(c.transpose_a ? "T" : "N", c.transpose_b ? "T" : "N", &c.m, &c.n, &c.k,
                                                 &c.alpha, c.a, &c.lda, c.b, &c.ldb, &c.beta, c.c, &c.ldc);
-  }
-};
-
-// bfloat16 with float32 accumulation, for processors with units for it.
-struct Bfloat16Routine {
-  using Operand = uint16_t;
-  using Result = float;
-  static constexpr DType kResult = DType::Float32;
-  static constexpr const char* kSymbol = "cblas_gemm_bf16bf16f32";
-  static void call(void* function, const ColumnMajorCall<uint16_t, float>& c) {
-    constexpr int kColumnMajor = 102, kPlain = 111, kTransposed = 112;
-    reinterpret_cast<Bfloat16Function>(function)(kColumnMajor, c.transpose_a ? kTransposed : kPlain,
-                                                 c.transpose_b ? kTransposed : kPlain, c.m, c.n, c.k, c.alpha, c.a,
-                                                 c.lda, c.b, c.ldb, c.beta, c.c, c.ldc);
   }
 };
 
@@ -152,79 +133,56 @@ struct Tile {
   int64_t batch, row, rows, column, columns;
 };
 
-template <typename R>
-void load_addend(const GemmProblem& p, const Tile& t, DType type, R* result, int64_t leading) {
-  if (p.addend_dtype == type) {
-    copy_rows(at<R>(p.addend, t.batch, t.row, t.column), p.addend.row, p.addend.column, t.rows, t.columns, result,
-              leading);
-    return;
-  }
-  if constexpr (std::is_same_v<R, float>) {
-    for (int64_t i = 0; i < t.rows; ++i) {
-      gemm_microkernel_avx2.pack(packed_source(p.addend_dtype),
-                                 address(p.addend, p.addend_dtype, t.batch, t.row + i, t.column), p.addend.column, 0,
-                                 t.columns, 1, static_cast<int>(t.columns), result + i * leading);
-    }
-  }
-}
-
-template <typename R>
-void store_result(const GemmProblem& p, const Tile& t, DType type, const R* result, int64_t leading) {
+template <typename T>
+void store_result(const GemmProblem& p, const Tile& t, const T* result, int64_t leading) {
   for (int64_t i = 0; i < t.rows; ++i) {
-    const R* from = result + i * leading;
-    char* to = address(p.result, p.result_dtype, t.batch, t.row + i, t.column);
-    int64_t step = p.result.column;
-    if (p.result_dtype == type) {
-      for (int64_t j = 0; j < t.columns; ++j) reinterpret_cast<R*>(to)[j * step] = from[j];
-    } else if constexpr (std::is_same_v<R, float>) {
-      if (step == 1 || p.n == 1) {
-        gemm_microkernel_avx2.store(packed_source(p.result_dtype), from, t.columns, to);
-      } else {
-        int64_t size = static_cast<int64_t>(dtype_size(p.result_dtype));
-        for (int64_t j = 0; j < t.columns; ++j) store_from_double(p.result_dtype, from[j], to + j * step * size);
-      }
-    }
+    const T* from = result + i * leading;
+    T* to = static_cast<T*>(p.result.data) + t.batch * p.result.batch + (t.row + i) * p.result.row +
+            t.column * p.result.column;
+    for (int64_t j = 0; j < t.columns; ++j) to[j * p.result.column] = from[j];
   }
 }
 
 template <typename Routine>
 void run_tile(const GemmProblem& p, Operand a, Operand b, const Tile& t) {
-  using T = typename Routine::Operand;
-  using R = typename Routine::Result;
+  using T = typename Routine::Element;
   const T* a_data = prepare<T>(a, p.a, buffers.a, t.batch, t.row, t.rows, 0, p.k);
   const T* b_data = prepare<T>(b, p.b, buffers.b, t.batch, 0, p.k, t.column, t.columns);
   // A column with gaps is written in another order than a dense one.
   bool dense = p.n == 1 ? p.m == 1 || p.result.row == 1 : p.result.column == 1 && (p.m == 1 || p.result.row >= p.n);
-  bool direct = p.result_dtype == Routine::kResult && dense && reinterpret_cast<uintptr_t>(p.result.data) % 16 == 0;
+  bool direct = dense && reinterpret_cast<uintptr_t>(p.result.data) % 16 == 0;
   int64_t leading = !direct ? t.columns : p.m == 1 ? p.n : p.result.row;
-  R* result = direct ? reinterpret_cast<R*>(address(p.result, Routine::kResult, t.batch, t.row, t.column))
-                     : buffers.result.get<R>(t.rows * t.columns);
-  if (p.has_addend()) load_addend(p, t, Routine::kResult, result, leading);
+  T* result = direct ? reinterpret_cast<T*>(address(p.result, Routine::kDType, t.batch, t.row, t.column))
+                     : buffers.result.get<T>(t.rows * t.columns);
+  if (p.has_addend()) {
+    copy_rows(at<T>(p.addend, t.batch, t.row, t.column), p.addend.row, p.addend.column, t.rows, t.columns, result,
+              leading);
+  }
   // BLAS is column-major: it computes the transposed product.
-  ColumnMajorCall<T, R> call{.transpose_a = b.transposed,
-                             .transpose_b = a.transposed,
-                             .m = static_cast<int>(t.columns),
-                             .n = static_cast<int>(t.rows),
-                             .k = static_cast<int>(p.k),
-                             .alpha = static_cast<R>(p.alpha.as_double()),
-                             .a = b_data,
-                             .lda = static_cast<int>(b.leading),
-                             .b = a_data,
-                             .ldb = static_cast<int>(a.leading),
-                             .beta = p.has_addend() ? static_cast<R>(p.beta.as_double()) : R(0),
-                             .c = result,
-                             .ldc = static_cast<int>(leading)};
+  ColumnMajorCall<T> call{.transpose_a = b.transposed,
+                          .transpose_b = a.transposed,
+                          .m = static_cast<int>(t.columns),
+                          .n = static_cast<int>(t.rows),
+                          .k = static_cast<int>(p.k),
+                          .alpha = static_cast<T>(p.alpha.as_double()),
+                          .a = b_data,
+                          .lda = static_cast<int>(b.leading),
+                          .b = a_data,
+                          .ldb = static_cast<int>(a.leading),
+                          .beta = p.has_addend() ? static_cast<T>(p.beta.as_double()) : T(0),
+                          .c = result,
+                          .ldc = static_cast<int>(leading)};
   {
     OneProcessThread alone;
     Routine::call(function_of<Routine>(), call);
   }
-  if (!direct) store_result(p, t, Routine::kResult, result, leading);
+  if (!direct) store_result(p, t, result, leading);
 }
 
 template <typename Routine>
 void run_routine(const GemmProblem& p) {
-  Operand a = classify<typename Routine::Operand>(p.a, p.m, p.k);
-  Operand b = classify<typename Routine::Operand>(p.b, p.k, p.n);
+  Operand a = classify<typename Routine::Element>(p.a, p.m, p.k);
+  Operand b = classify<typename Routine::Element>(p.b, p.k, p.n);
   GemmGrid grid = gemm_grid(p.m, p.n, p.k);
   int64_t per_matrix = grid.row_parts * grid.column_parts;
   int64_t work = std::min(grid.row_length, p.m) * std::min(grid.column_length, p.n) * p.k;
@@ -255,13 +213,11 @@ bool made_by_intel() {
 }
 
 std::string refuse(const GemmProblem& p) {
-  bool narrow = p.dtype == DType::BFloat16;
-  bool known = narrow || p.dtype == DType::Float32 || p.dtype == DType::Float64 || is_complex(p.dtype);
-  bool fits = narrow ? is_packed_source(p.result_dtype) && (!p.has_addend() || is_packed_source(p.addend_dtype))
-                     : p.result_dtype == p.dtype && (!p.has_addend() || p.addend_dtype == p.dtype);
+  bool known = p.dtype == DType::Float32 || p.dtype == DType::Float64 || is_complex(p.dtype);
+  bool fits = p.result_dtype == p.dtype && (!p.has_addend() || p.addend_dtype == p.dtype);
   if (!known || !fits) {
-    return fmt::format("takes bfloat16, float32, float64 and complex of one dtype; the problem is {} to {}",
-                       dtype_name(p.dtype), dtype_name(p.result_dtype));
+    return fmt::format("takes float32, float64 and complex of one dtype; the problem is {} to {}", dtype_name(p.dtype),
+                       dtype_name(p.result_dtype));
   }
   constexpr int64_t kLimit = int64_t{1} << 31;
   for (int64_t value : {p.m, p.n, p.k, p.a.row, p.a.column, p.b.row, p.b.column, p.result.row}) {
@@ -274,15 +230,11 @@ std::string refuse(const GemmProblem& p) {
   if (p.dtype == DType::Float32 && !made_by_intel() && detected_gemm_microkernel() == &gemm_microkernel_avx512) {
     return "the packed product is faster on this processor";
   }
-  if (narrow && !has_bfloat16_units()) return "the processor has no units for bfloat16";
-  if (narrow && function_of<Bfloat16Routine>() == nullptr) return "the BLAS of this process has no bfloat16 product";
   return {};
 }
 
 void run(const GemmProblem& p) {
   switch (p.dtype) {
-    case DType::BFloat16:
-      return run_routine<Bfloat16Routine>(p);
     case DType::Float32:
       return run_routine<Single>(p);
     case DType::Float64:

@@ -1,6 +1,7 @@
 // GEMM: every implementation against float64, over odd sizes, strides, transpositions, offsets, dtypes and threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "neuron/kernels/gemm_inner.h"
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/kernel.h"
+#include "neuron/kernels/matrix_units.h"
 
 namespace neuron::kernels {
 namespace {
@@ -117,6 +119,13 @@ const Case kCases[] = {
     {1, 1024, 40, 30, true},
 };
 
+// Beyond those: several blocks of every kind on matrix units, one or two tiles high or wide, without whole steps.
+const Case kMatrixCases[] = {
+    {1, 40, 300, 1300},        {1, 70, 600, 900, true},   {1, 20, 2500, 300}, {1, 33, 2200, 450, false, true},
+    {2, 100, 100, 33},         {1, 9, 70, 5, true, true}, {1, 48, 16, 64},    {1, 90, 11, 700, true},
+    {1, 200, 90, 2100, false}, {3, 32, 32, 32},
+};
+
 // A few vectors, and a matrix whose rows run along the sum.
 const Case kInnerCases[] = {
     {1, 1, 37, 19, false, true},
@@ -143,18 +152,23 @@ class EachImplementation : public testing::TestWithParam<std::tuple<const Implem
 TEST_P(EachImplementation, AgreesWithFloat64) {
   auto [implementation, dtype] = GetParam();
   if (implementation == &gemm_packed_bfloat16 && !has_bfloat16_units()) GTEST_SKIP() << "no AVX512-BF16 here";
+  if (implementation == &gemm_matrix_units && !has_bfloat16_matrix_units()) GTEST_SKIP() << "no AMX-BF16 here";
   std::vector<Case> cases;
   if (implementation != &gemm_outer) cases.insert(cases.end(), std::begin(kInnerCases), std::end(kInnerCases));
   if (implementation != &gemm_inner) cases.insert(cases.end(), std::begin(kOuterCases), std::end(kOuterCases));
   if (implementation != &gemm_inner && implementation != &gemm_outer) {
     cases.insert(cases.end(), std::begin(kCases), std::end(kCases));
   }
+  if (implementation == &gemm_matrix_units) {
+    cases.insert(cases.end(), std::begin(kMatrixCases), std::end(kMatrixCases));
+  }
   for (const Case& c : cases) {
     Matrix a(dtype, c.batch, c.m, c.k, c.transpose_a, 3), b(dtype, c.batch, c.k, c.n, c.transpose_b, 1);
     Matrix result(dtype, c.batch, c.m, c.n, false, 2), addend(dtype, c.batch, c.m, c.n);
     a.fill(1), b.fill(2), addend.fill(3);
     GemmProblem p = make_problem(a, b, result);
-    ASSERT_EQ(implementation->refuse(p), "");
+    const bool few = implementation == &gemm_matrix_units && std::min(c.m, c.n) <= 4;
+    ASSERT_EQ(implementation->refuse(p), few ? "few vectors are streamed faster" : "");
     implementation->run(p);
     expect_close(p, a, b, result, nullptr);
     p.addend = addend.operand;
@@ -170,7 +184,8 @@ INSTANTIATE_TEST_SUITE_P(Gemm, EachImplementation,
                          testing::Combine(testing::Values(&gemm_inner, &gemm_outer, &gemm_packed, &gemm_plain),
                                           testing::Values(DType::Float32, DType::BFloat16, DType::Float16)));
 INSTANTIATE_TEST_SUITE_P(GemmBFloat16, EachImplementation,
-                         testing::Combine(testing::Values(&gemm_packed_bfloat16), testing::Values(DType::BFloat16)));
+                         testing::Combine(testing::Values(&gemm_packed_bfloat16, &gemm_matrix_units),
+                                          testing::Values(DType::BFloat16)));
 INSTANTIATE_TEST_SUITE_P(GemmDouble, EachImplementation,
                          testing::Combine(testing::Values(&gemm_plain), testing::Values(DType::Float64)));
 
@@ -183,23 +198,91 @@ std::vector<char> bits(const Matrix& x) {
 }
 
 TEST(Gemm, BitsOfBFloat16UnitsDoNotDependOnLayoutOrThreads) {
-  if (!has_bfloat16_units()) GTEST_SKIP() << "no AVX512-BF16 here";
-  for (const Case& c : kCases) {
-    std::vector<char> expected;
-    for (int layout = 0; layout < 4; ++layout) {
-      Matrix a(DType::BFloat16, c.batch, c.m, c.k, layout % 2 == 1, layout, layout, layout == 3 ? 2 : 1);
-      Matrix b(DType::BFloat16, c.batch, c.k, c.n, layout / 2 == 1, 3 * layout, 3 * layout);
-      Matrix result(DType::BFloat16, c.batch, c.m, c.n, layout == 2, layout, layout, layout == 3 ? 3 : 1);
-      a.fill(1), b.fill(2);
-      GemmProblem p = make_problem(a, b, result);
-      for (int threads : {1, 3}) {
-        p.threads = threads;
-        run_gemm_packed(p, gemm_microkernel_bfloat16);
-        std::vector<char> got = bits(result);
-        if (expected.empty()) expected = got;
-        ASSERT_TRUE(got == expected) << "layout " << layout << " threads " << threads << " m " << c.m << " n " << c.n;
+  for (const Implementation<GemmProblem>* entry : {&gemm_packed_bfloat16, &gemm_matrix_units}) {
+    if (entry == &gemm_packed_bfloat16 && !has_bfloat16_units()) continue;
+    if (entry == &gemm_matrix_units && !has_bfloat16_matrix_units()) continue;
+    std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+    if (entry == &gemm_matrix_units) cases.insert(cases.end(), std::begin(kMatrixCases), std::end(kMatrixCases));
+    for (const Case& c : cases) {
+      for (DType result_dtype : {DType::BFloat16, DType::Float32}) {
+        std::vector<char> expected;
+        for (int layout = 0; layout < 4; ++layout) {
+          Matrix a(DType::BFloat16, c.batch, c.m, c.k, layout % 2 == 1, layout, layout, layout == 3 ? 2 : 1);
+          Matrix b(DType::BFloat16, c.batch, c.k, c.n, layout / 2 == 1, 3 * layout, 3 * layout);
+          Matrix result(result_dtype, c.batch, c.m, c.n, layout == 2, layout, layout, layout == 3 ? 3 : 1);
+          Matrix addend(DType::BFloat16, c.batch, c.m, c.n, layout == 1, layout, layout, layout == 3 ? 2 : 1);
+          a.fill(1), b.fill(2), addend.fill(3);
+          GemmProblem p = make_problem(a, b, result);
+          if (c.k % 2 == 0) p.addend = addend.operand, p.addend_dtype = DType::BFloat16;
+          for (int threads : {1, 3}) {
+            p.threads = threads;
+            entry->run(p);
+            std::vector<char> got = bits(result);
+            if (expected.empty()) expected = got;
+            ASSERT_TRUE(got == expected) << entry->name << " layout " << layout << " threads " << threads << " m "
+                                         << c.m << " n " << c.n << " k " << c.k;
+          }
+        }
       }
     }
+  }
+}
+
+// docs/numerics.md: a chain of steps of 32 elements; a step is the sum of the even positions plus that of the odd ones.
+TEST(Gemm, MatrixUnitsSumStepsInOrder) {
+  if (!has_bfloat16_matrix_units()) GTEST_SKIP() << "no AMX-BF16 here";
+  const int64_t m = 37, n = 150, k = 1000;
+  Matrix a(DType::BFloat16, 1, m, k), b(DType::BFloat16, 1, k, n, true), result(DType::Float32, 1, m, n);
+  a.fill(1), b.fill(2);
+  gemm_matrix_units.run(make_problem(a, b, result));
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int64_t step = 0; step < k; step += 32) {
+        float parts[2] = {0, 0};
+        for (int64_t l = step; l < std::min(k, step + 32); ++l) {
+          float x = static_cast<float>(a.value(0, i, l)), y = static_cast<float>(b.value(0, l, j));
+          parts[l % 2] = std::fma(x, y, parts[l % 2]);
+        }
+        sum += parts[0] + parts[1];
+      }
+      ASSERT_EQ(result.value(0, i, j), sum) << i << ", " << j;
+    }
+  }
+}
+
+TEST(Gemm, MatrixUnitsRoundSpecialNumbersAsOtherSetsDo) {
+  if (!has_bfloat16_matrix_units()) GTEST_SKIP() << "no AMX-BF16 here";
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  for (bool adds : {false, true}) {
+    Matrix a(DType::BFloat16, 1, 50, 70), b(DType::BFloat16, 1, 70, 100), result(DType::BFloat16, 1, 50, 100);
+    Matrix addend(DType::BFloat16, 1, 50, 100);
+    a.fill(1), b.fill(2);
+    uint16_t negative_nan = 0xffab, denormal = 0x0003;
+    std::memcpy(a.at(0, 40, 69), &negative_nan, sizeof(negative_nan));
+    store_from_double(DType::BFloat16, infinity, a.at(0, 3, 1));
+    for (int64_t l = 0; l < 70; ++l) {
+      std::memcpy(a.at(0, 7, l), &denormal, sizeof(denormal));  // are read as zeros
+      store_from_double(DType::BFloat16, 1.0, b.at(0, l, 5));
+    }
+    std::memcpy(addend.at(0, 7, 6), &denormal, sizeof(denormal));  // is not lost
+    store_from_double(DType::BFloat16, nan, addend.at(0, 20, 99));
+    GemmProblem p = make_problem(a, b, result);
+    if (adds) p.addend = addend.operand, p.addend_dtype = DType::BFloat16;
+    gemm_matrix_units.run(p);
+    auto bits_at = [&](int64_t i, int64_t j) {
+      uint16_t bits;
+      std::memcpy(&bits, result.at(0, i, j), sizeof(bits));
+      return bits;
+    };
+    for (int64_t j = 0; j < 100; ++j) {
+      EXPECT_EQ(bits_at(40, j), 0x7fc0) << j;
+      EXPECT_TRUE(std::isfinite(result.value(0, 39, j)) && std::isfinite(result.value(0, 41, j))) << j;
+      EXPECT_EQ(bits_at(7, j), adds && j == 6 ? denormal : 0) << j;
+    }
+    EXPECT_EQ(result.value(0, 3, 5), infinity);
+    EXPECT_EQ(bits_at(20, 99) == 0x7fc0, adds);
+    EXPECT_TRUE(std::isfinite(result.value(0, 20, 98)));
   }
 }
 
@@ -317,9 +400,9 @@ TEST(Gemm, NaNAndInfinitySpreadInEveryImplementation) {
     }
     GemmProblem p = make_problem(a, b, result);
     for (const Implementation<GemmProblem>* entry :
-         {&gemm_inner, &gemm_outer, &gemm_packed_bfloat16, &gemm_packed, &gemm_plain}) {
+         {&gemm_inner, &gemm_outer, &gemm_matrix_units, &gemm_packed_bfloat16, &gemm_packed, &gemm_plain}) {
       if (entry == &gemm_outer) p.b = plain.operand;
-      if (entry == &gemm_packed_bfloat16) p.b = b.operand;
+      if (entry == &gemm_matrix_units) p.b = b.operand;
       if (!entry->refuse(p).empty()) continue;
       entry->run(p);
       for (int64_t j = 0; j < 40; ++j) {
@@ -446,11 +529,11 @@ TEST(Gemm, ExplainsWhyImplementationsRefuse) {
   p.dtype = p.result_dtype = DType::Int32;
   p.m = p.n = p.k = 4;
   EXPECT_EQ(gemm_implementations().explain(p),
-            "gemm: inner refused: takes float32, bfloat16 and float16; the problem is i32 to i32; "
+            "gemm: matrix_units refused: takes bfloat16; the problem is i32 to i32; "
+            "inner refused: takes float32, bfloat16 and float16; the problem is i32 to i32; "
             "outer refused: takes float32, bfloat16 and float16; the problem is i32 to i32; "
-            "packed_bfloat16 refused: takes bfloat16; the problem is i32 to i32; process_blas refused: takes bfloat16, "
-            "float32, float64 and complex of one dtype; the "
-            "problem is i32 to i32; "
+            "packed_bfloat16 refused: takes bfloat16; the problem is i32 to i32; "
+            "process_blas refused: takes float32, float64 and complex of one dtype; the problem is i32 to i32; "
             "packed refused: takes float32, bfloat16 and float16; the problem is i32 to i32; plain accepts");
 }
 
