@@ -149,6 +149,8 @@ def all_cases() -> list[Case]:
     trainings = {
         "GPT step, 4 layers, width 128": training("--small"),
         "GPT step, 6 layers, width 384": training(),
+        "GPT step, 4 layers, width 128, bfloat16 autocast": training("--small", "--autocast"),
+        "GPT step, 6 layers, width 384, bfloat16 autocast": training("--autocast"),
     }
     return [
         *(Case(name, setup, count=500, group="host") for name, setup in host.items()),
