@@ -180,10 +180,14 @@ void CommandGraph::keep_window(std::unique_ptr<Window>& window, FlushReason reas
     default:
       break;
   }
+  refuse(asked_for(reason));
+}
+
+void CommandGraph::refuse(std::string_view what) {
   std::string text = fmt::format(
       "operation not permitted while a graph is being captured: {}. A graph records commands that run later, at each "
       "replay; move this out of the capture",
-      asked_for(reason));
+      what);
   if (failure_.empty()) failure_ = text;
   throw Error(ErrorKind::Runtime, text);
 }
@@ -247,6 +251,8 @@ void CommandGraph::replay(Stream& stream, std::span<const RandomState> states) {
   body->check_memory();
   for (runtime::Block* block : body->written) block->writes.fetch_add(1, std::memory_order_relaxed);
   counters().commands.fetch_add(body->command_count, std::memory_order_relaxed);
+  counters().region_commands.fetch_add(body->region_command_count, std::memory_order_relaxed);
+  counters().kernel_commands.fetch_add(body->kernel_command_count, std::memory_order_relaxed);
   const bool waits = settings().mode.load(std::memory_order_relaxed) == Mode::Blocking;
   uint64_t sequence;
   {

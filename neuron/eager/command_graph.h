@@ -18,6 +18,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuron/eager/recorder.h"
@@ -88,6 +89,8 @@ class CommandGraph {
   // For Stream, with the capturing stream's mutex held: takes a window that is full; throws when `reason` asks for
   // something a capture cannot give.
   void keep_window(std::unique_ptr<Window>& window, FlushReason reason);
+  // Throws Error(Runtime) that says what a capture cannot give; the graph cannot be replayed.
+  [[noreturn]] void refuse(std::string_view what);
   // A further stream waits for an event of the capture: it is captured, too.
   void join(Stream& stream);
   uint64_t capture_id() const { return capture_id_; }

@@ -58,6 +58,8 @@ void GraphBody::index(std::span<const CommandGraph::RandomUse> uses, std::string
   for (auto& window : windows) {
     command_count += window->length();
     for (Command& command : window->commands) {
+      if (command.kind == CommandKind::Region) region_command_count += command.items;
+      if (command.kind == CommandKind::Kernel) ++kernel_command_count;
       const std::span<Operand> operands = command.all_operands();
       for (size_t i = 0; i < operands.size(); ++i) {
         Operand& operand = operands[i];

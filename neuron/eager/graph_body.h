@@ -17,8 +17,8 @@ namespace neuron::eager {
 struct GraphBody {
   std::shared_ptr<GraphPool> pool;
   std::vector<std::unique_ptr<Window>> windows;
-  std::vector<std::unique_ptr<PreparedWindow>> prepared;  // empty, or one per window
-  uint64_t command_count = 0;
+  std::vector<std::unique_ptr<PreparedWindow>> prepared;                           // empty, or one per window
+  uint64_t command_count = 0, region_command_count = 0, kernel_command_count = 0;  // as Counters has them
 
   // A number in a command that comes from a generator: its seed, or its offset plus `delta`.
   struct RandomPlace {

@@ -166,6 +166,19 @@ def test_what_needs_the_host_is_refused(illegal) -> None:
     assert x.cpu().tolist() == [2.0] * 4
 
 
+def test_an_operator_of_the_cpu_is_refused_by_name() -> None:
+    angle = torch.ones(4, device="neuron")
+    g = NeuronGraph()
+    with (
+        pytest.raises(RuntimeError, match=r"being captured: the operator 'aten::polar.out' .* runs on the CPU"),
+        graph(g),
+    ):
+        torch.polar(angle, angle)
+    with pytest.raises(RuntimeError, match="capture of this graph failed"):
+        g.replay()
+    torch.polar(angle, angle)
+
+
 def test_states_that_do_not_fit() -> None:
     g = NeuronGraph()
     with pytest.raises(RuntimeError, match="holds nothing"):
@@ -347,6 +360,29 @@ def test_nothing_but_one_task_is_recorded_by_a_replay() -> None:
     report = torch_neuronx.eager_report()
     assert report["plan_hits"] == 1 and report["plan_misses"] == 0
     assert report["awaiting_compile"] == report["seen_once"] == 0
+
+
+def test_replays_are_counted_like_the_operations_they_stand_for() -> None:
+    net = model()
+    x = torch.randn(4, 16, device="neuron")
+
+    def counts(run) -> dict[str, int]:
+        torch_neuronx.reset_eager_report()
+        run()
+        torch.neuron.synchronize()
+        report = torch_neuronx.eager_report()
+        return {key: report[key] for key in ("commands", "region_commands", "kernel_commands")}
+
+    def step() -> None:
+        with torch.no_grad():
+            torch._foreach_add_([net(x), x.clone()], 1.0)
+
+    eager = counts(step)
+    g = NeuronGraph()
+    with graph(g):
+        step()
+    assert counts(g.replay) == eager
+    assert counts(lambda: [g.replay() for _ in range(3)]) == {key: 3 * value for key, value in eager.items()}
 
 
 def test_graphed_callables() -> None:

@@ -3,12 +3,15 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/native/CPUFallback.h>
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
 
 #include "neuron/base/hash.h"
+#include "neuron/eager/command_graph.h"
 #include "neuron/eager/recorder.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
 #include "torch_neuronx/csrc/aten/tracking.h"
 #include "torch_neuronx/csrc/register/device.h"
+#include "torch_neuronx/csrc/register/errors.h"
 #include "torch_neuronx/csrc/register/storage.h"
 
 namespace neuron::aten {
@@ -71,6 +74,12 @@ void fall_back(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack) {
   const auto& schema = op.schema();
   const size_t count = schema.arguments().size();
   const size_t base = stack.size() - count;
+  if (auto* graph = eager::capturing_graph(torch_neuronx::current_stream(device_of_call(stack, base)))) [[unlikely]] {
+    torch_neuronx::translate_errors([&] {
+      graph->refuse(
+          fmt::format("the operator '{}' has no neuron kernel for these arguments and runs on the CPU", name));
+    });
+  }
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; ++i) bytes += device_bytes(stack[base + i]);
   replace_generators(op, stack, base);
