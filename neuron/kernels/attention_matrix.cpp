@@ -23,7 +23,7 @@ Units adjacent_rows(const Rows& rows, int64_t head, int64_t first, int64_t count
 
 }  // namespace
 
-Units left_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered) {
+LeftTiles left_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered) {
   Units from = adjacent_rows(rows, head, first, count, gathered);
   int64_t row_bytes = round_up(rows.columns, 32) * 2, padded = round_up(count, 16);
   char* target = scratch.get<char>(padded * row_bytes);
@@ -31,12 +31,13 @@ Units left_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Sc
   return {target, row_bytes};
 }
 
-Units left_columns(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered) {
+LeftTiles left_columns(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch,
+                       Scratch& gathered) {
   Units from = adjacent_rows(rows, head, first, count, gathered);
-  int64_t row_bytes = round_up(count, 32) * 2;
-  char* target = scratch.get<char>(round_up(rows.columns, 16) * row_bytes);
-  attention_matrix_units.transpose_rows(from.data, from.row_bytes, count, rows.columns, target, row_bytes);
-  return {target, row_bytes};
+  const int64_t step = round_up(rows.columns, 16) * 64;
+  char* target = scratch.get<char>(round_up(count, 32) / 32 * step);
+  attention_matrix_units.transpose_rows(from.data, from.row_bytes, count, rows.columns, target);
+  return {target, 64, step};
 }
 
 int64_t right_panel_units(int64_t columns) { return round_up(columns, 32) / 2; }
@@ -86,10 +87,9 @@ void store_lanes(const Rows& rows, const Panel& panel, const float* source, cons
 }
 
 float late_scale(const AttentionProblem& p, const float* maxima, int lanes) {
-  constexpr float kLarge = 0x1p20f;
   if (p.mask != nullptr || !(p.scale > 0)) return 0;
   bool large = false;
-  for (int i = 0; i < lanes; ++i) large |= std::abs(maxima[i]) >= kLarge && std::isfinite(maxima[i]);
+  for (int i = 0; i < lanes; ++i) large |= std::abs(maxima[i]) >= kLargeScore;
   return large ? 0 : p.scale;
 }
 

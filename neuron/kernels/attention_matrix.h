@@ -7,8 +7,6 @@
 
 namespace neuron::kernels {
 
-constexpr int64_t kMatrixKeys = 128;  // a block of keys; part of the order of summation
-
 inline int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // The same as kernel "attention", and as "attention_backward", for problems that say `matrix`.
@@ -18,8 +16,9 @@ void differentiate_on_matrix_units(const AttentionProblem& p, const AttentionGra
                                    const TensorView& value_gradient, int threads);
 
 // Left operands: rows [first, first + count), and their columns.
-Units left_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered);
-Units left_columns(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered);
+LeftTiles left_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered);
+LeftTiles left_columns(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch,
+                       Scratch& gathered);
 // Right operands of a panel's rows, summed over their elements, [unit][kLanes], and over the lanes,
 // [kLanes / 2][columns filled up to a multiple of 16].
 int64_t right_panel_units(int64_t columns);

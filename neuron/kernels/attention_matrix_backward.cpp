@@ -12,7 +12,8 @@
 namespace neuron::kernels {
 namespace {
 
-constexpr int64_t kKeysTogether = 64;  // whose scores stay in the nearest cache
+constexpr int64_t kGradientKeys = 128;  // a block of keys; part of the order of summation
+constexpr int64_t kKeysTogether = 64;   // whose scores stay in the nearest cache
 constexpr int64_t kPairLanes = 2 * kLanes;
 
 struct Buffers {
@@ -31,10 +32,10 @@ struct PanelGradient {
 // Keys [first, first + count) of one head.
 struct KeyBlock {
   int64_t first, count;
-  Units keys, values, key_columns;
+  LeftTiles keys, values, key_columns;
 
   KeyBlock(const AttentionProblem& p, int64_t batch, int64_t key_head, int64_t first)
-      : first(first), count(std::min(kMatrixKeys, p.keys - first)) {
+      : first(first), count(std::min(kGradientKeys, p.keys - first)) {
     Rows key = p.rows_of(*p.key, batch), value = p.rows_of(*p.value, batch);
     keys = left_rows(key, key_head, first, count, buffers.keys, buffers.rows);
     values = left_rows(value, key_head, first, count, buffers.values, buffers.rows);
@@ -53,7 +54,7 @@ class Backward {
         value_gradient_(value_gradient),
         rows_(problem.group() * problem.queries),
         panels_((rows_ + kLanes - 1) / kLanes),
-        blocks_((problem.keys + kMatrixKeys - 1) / kMatrixKeys),
+        blocks_((problem.keys + kGradientKeys - 1) / kGradientKeys),
         width_(round_up(problem.depth, 16)),
         value_width_(round_up(problem.value_depth, 16)),
         query_size_(kLanes * right_panel_units(problem.depth)),
@@ -100,7 +101,7 @@ class Backward {
       for (int64_t j = 0; j < 2 && i + j < panels_; ++j) {
         Panel lanes = panel(head, i + j);
         load_rows(head, lanes, j, rows);
-        if (lanes.key_end <= index * kMatrixKeys) continue;
+        if (lanes.key_end <= index * kGradientKeys) continue;
         pair.panels[j] = &prepared[j].emplace(prepare(head, i + j, memory + j * prepared_size_));
       }
       return pair;
@@ -112,10 +113,10 @@ class Backward {
     float* gradient = buffers.query_gradient.get<float>(kLanes * width_);
     std::fill(gradient, gradient + kLanes * width_, 0.0f);
     PanelGradient g = prepare(head, index, buffers.panels.get<float>(prepared_size_));
-    auto* probabilities = buffers.probability_rows.get<uint16_t>(kMatrixKeys * kPairLanes);
-    auto* gradients = buffers.gradient_rows.get<uint16_t>(kMatrixKeys * kPairLanes);
-    float* units = buffers.units.get<float>(kMatrixKeys / 2 * kLanes);
-    for (int64_t first = 0; first < g.panel.key_end; first += kMatrixKeys) {
+    auto* probabilities = buffers.probability_rows.get<uint16_t>(kGradientKeys * kPairLanes);
+    auto* gradients = buffers.gradient_rows.get<uint16_t>(kGradientKeys * kPairLanes);
+    float* units = buffers.units.get<float>(kGradientKeys / 2 * kLanes);
+    for (int64_t first = 0; first < g.panel.key_end; first += kGradientKeys) {
       KeyBlock block(p_, head / p_.key_heads, head % p_.key_heads, first);
       if (score_gradient(head, g, block, probabilities, gradients, units)) {
         add_query_gradient(block, units, g.panel.lanes, gradient);
@@ -167,13 +168,13 @@ class Backward {
     if (count <= 0) return false;
     float* bias = nullptr;
     if (p_.mask != nullptr) {
-      bias = buffers.bias.get<float>(kMatrixKeys * kLanes);
+      bias = buffers.bias.get<float>(kGradientKeys * kLanes);
       AttentionProblem::MaskRows mask = p_.mask_rows(head / p_.key_heads);
       if (!load_bias(p_, mask, g.panel, block.first, count, buffers.rows, bias)) return false;
     }
     float* keep = nullptr;
     if (p_.drops) {
-      keep = buffers.keep.get<float>(kMatrixKeys * kLanes);
+      keep = buffers.keep.get<float>(kGradientKeys * kLanes);
       p_.tiles->dropout(p_.seed, g.panel.counters, block.first, count, lanes, p_.threshold, p_.kept, keep);
     }
     float* scores = buffers.scores.get<float>(kKeysTogether * kLanes);
@@ -184,15 +185,13 @@ class Backward {
     inputs.corrections = g.sums.corrections;
     for (int64_t k = 0; k < count; k += kKeysTogether) {
       const int64_t part = std::min(kKeysTogether, count - k), first = block.first + k;
-      matrix.scores(block.keys.data + k * block.keys.row_bytes, block.keys.row_bytes, part, round_up(p_.depth, 32),
-                    g.query, lanes, scores, nullptr);
-      matrix.scores(block.values.data + k * block.values.row_bytes, block.values.row_bytes, part,
-                    round_up(p_.value_depth, 32), g.out_gradient, lanes, score_gradients, nullptr);
+      matrix.scores(block.keys.from_row(k), part, round_up(p_.depth, 32), g.query, lanes, scores);
+      matrix.scores(block.values.from_row(k), part, round_up(p_.value_depth, 32), g.out_gradient, lanes,
+                    score_gradients);
       const bool crosses = first + part > g.panel.open_end;
       if (crosses || g.scale == 0) {
-        alignas(64) float unused[kLanes] = {};
         matrix.mask(scores, part, lanes, g.scale == 0 ? p_.scale : 1.0f, bias == nullptr ? nullptr : bias + k * kLanes,
-                    crosses ? g.panel.limits : nullptr, first, unused);
+                    crosses ? g.panel.limits : nullptr, first);
       }
       inputs.keep = keep == nullptr ? nullptr : keep + k * kLanes;
       matrix.softmax_gradient(scores, score_gradients, part, lanes, g.scale, inputs, probabilities + k * kPairLanes,
@@ -210,13 +209,13 @@ class Backward {
   template <typename PairAt, typename Visit>
   void key_block(int64_t head, int64_t index, const PairAt& pair_at, const Visit& visit) const {
     const int64_t batch = head / p_.key_heads, key_head = head % p_.key_heads;
-    KeyBlock block(p_, batch, key_head, index * kMatrixKeys);
+    KeyBlock block(p_, batch, key_head, index * kGradientKeys);
     const int64_t padded = round_up(block.count, 16);
-    float* key_gradient = buffers.key_gradient.get<float>(kMatrixKeys * width_);
-    float* value_gradient = buffers.value_gradient.get<float>(kMatrixKeys * value_width_);
-    auto* probabilities = buffers.probability_rows.get<uint16_t>(kMatrixKeys * kPairLanes);
-    auto* gradients = buffers.gradient_rows.get<uint16_t>(kMatrixKeys * kPairLanes);
-    float* units = buffers.units.get<float>(kMatrixKeys / 2 * kLanes);
+    float* key_gradient = buffers.key_gradient.get<float>(kGradientKeys * width_);
+    float* value_gradient = buffers.value_gradient.get<float>(kGradientKeys * value_width_);
+    auto* probabilities = buffers.probability_rows.get<uint16_t>(kGradientKeys * kPairLanes);
+    auto* gradients = buffers.gradient_rows.get<uint16_t>(kGradientKeys * kPairLanes);
+    float* units = buffers.units.get<float>(kGradientKeys / 2 * kLanes);
     bool started = false;
     for (int64_t i = 0; i < panels_; i += 2) {
       const Pair pair = pair_at(i);
@@ -235,25 +234,24 @@ class Backward {
         }
       }
       auto product = [&](const uint16_t* left, const float* right, int64_t width, float* gradient) {
-        attention_matrix_units.multiply(reinterpret_cast<const char*>(left), kPairLanes * 2, padded, kPairLanes, right,
-                                        width * 4, width, gradient, width, started);
+        attention_matrix_units.multiply({reinterpret_cast<const char*>(left), kPairLanes * 2}, padded, kPairLanes,
+                                        right, width * 4, width, gradient, width, started);
       };
       product(probabilities, pair.rows, value_width_, value_gradient);
       product(gradients, pair.rows + kLanes * value_width_, width_, key_gradient);
       started = true;
     }
     if (!started) {
-      std::fill(key_gradient, key_gradient + kMatrixKeys * width_, 0.0f);
-      std::fill(value_gradient, value_gradient + kMatrixKeys * value_width_, 0.0f);
+      std::fill(key_gradient, key_gradient + kGradientKeys * width_, 0.0f);
+      std::fill(value_gradient, value_gradient + kGradientKeys * value_width_, 0.0f);
     }
     store_rows(key_gradient_, batch, key_head, block, key_gradient, width_, p_.scale);
     store_rows(value_gradient_, batch, key_head, block, value_gradient, value_width_, 1);
   }
 
   void add_query_gradient(const KeyBlock& block, const float* units, int lanes, float* gradient) const {
-    attention_matrix_units.multiply(block.key_columns.data, block.key_columns.row_bytes, width_,
-                                    round_up(block.count, 32), units, kLanes * 4, round_up(lanes, 16), gradient, kLanes,
-                                    true);
+    attention_matrix_units.multiply(block.key_columns, width_, round_up(block.count, 32), units, kLanes * 4,
+                                    round_up(lanes, 16), gradient, kLanes, true);
   }
 
   void store_query_gradient(int64_t head, const Panel& lanes, const float* gradient) const {

@@ -13,96 +13,76 @@ namespace neuron::kernels {
 namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
-constexpr int64_t kPanels = 12;  // of a task: they share the blocks of keys and values
+constexpr int64_t kMatrixKeys = 256;   // a block of keys
+constexpr int64_t kSharedKeys = 1024;  // which a panel meets before the next one does
+constexpr int64_t kPanels = 12;        // of a task: they share the blocks of keys and values
 
 struct Buffers {
   Scratch keys, values, scores, bias, keep, queries, results, rows;
 };
 thread_local Buffers buffers;
 
-// What a panel keeps between blocks of keys.
 struct State {
   Panel panel;
-  float *query, *result;  // [unit][lane], [column][lane]
-  bool started = false;
-  alignas(64) float maxima[kLanes], sums[kLanes] = {};
+  float* query;  // [unit][lane]
+  AttentionLanes lanes;
 
-  State(const Panel& panel, float* query, float* result) : panel(panel), query(query), result(result) {
-    std::fill(maxima, maxima + kLanes, kLowest);
+  State(const Panel& panel, float* query, float* result) : panel(panel), query(query) {
+    std::fill(lanes.largest, lanes.largest + kLanes, kLowest);
+    lanes.result = result;
   }
-  int lanes() const { return static_cast<int>(round_up(panel.lanes, 16)); }
 };
 
 // A block of keys and their values, as left operands.
 struct Block {
   int64_t first, count;
-  Units keys, values;
+  LeftTiles keys, values;
 };
 
-// Scores of a panel, and in `largest` the largest of them and earlier ones. Returns late_scale().
-float score(const AttentionProblem& p, const State& s, const Block& block, int64_t count, const float* bias,
-            float* scores, float* largest) {
-  const AttentionMatrixUnits& units = attention_matrix_units;
-  const int lanes = s.lanes();
-  const int64_t depth = round_up(p.depth, 32);
-  const int64_t* limits = block.first + count > s.panel.open_end ? s.panel.limits : nullptr;
-  std::copy(s.maxima, s.maxima + kLanes, largest);
-  if (bias != nullptr || !(p.scale > 0)) {
-    units.scores(block.keys.data, block.keys.row_bytes, count, depth, s.query, lanes, scores, nullptr);
-    units.mask(scores, count, lanes, p.scale, bias, limits, block.first, largest);
-    return 0;
-  }
-  alignas(64) float plain[kLanes];
-  std::fill(plain, plain + kLanes, kLowest);
-  units.scores(block.keys.data, block.keys.row_bytes, count, depth, s.query, lanes, scores,
-               limits == nullptr ? plain : nullptr);
-  if (limits != nullptr) units.mask(scores, count, lanes, 1, nullptr, limits, block.first, plain);
-  for (int i = 0; i < kLanes; ++i) largest[i] = std::max(largest[i], plain[i] * p.scale);
-  const float scale = late_scale(p, largest, lanes);
-  if (scale == 0) units.mask(scores, count, lanes, p.scale, nullptr, nullptr, block.first, plain);
-  return scale;
-}
-
-void meet(const AttentionProblem& p, State& s, const AttentionProblem::MaskRows& mask, const Block& block) {
-  const AttentionMatrixUnits& units = attention_matrix_units;
-  const int lanes = s.lanes();
-  const int64_t count = std::min(block.count, s.panel.key_end - block.first);
-  float* bias = nullptr;
+// Keys [first, first + count) of the block.
+void meet(const AttentionProblem& p, State& s, const AttentionProblem::MaskRows& mask, const Block& block,
+          int64_t first, int64_t count) {
+  AttentionMeeting m{.keys = block.keys.from_row(first - block.first),
+                     .values = block.values.from_element(first - block.first),
+                     .first = first,
+                     .count = count,
+                     .depth = round_up(p.depth, 32),
+                     .width = round_up(p.value_depth, 16),
+                     .panel = s.query,
+                     .lanes = s.panel.lanes,
+                     .scale = p.scale,
+                     .bias = nullptr,
+                     .limits = s.panel.limits,
+                     .open = s.panel.open_end - first,
+                     .keep = nullptr,
+                     .scratch = buffers.scores.get<float>(meeting_scratch(kMatrixKeys))};
   if (p.mask != nullptr) {
-    bias = buffers.bias.get<float>(kMatrixKeys * kLanes);
-    if (!load_bias(p, mask, s.panel, block.first, count, buffers.rows, bias)) return;
+    float* bias = buffers.bias.get<float>(kMatrixKeys * kLanes);
+    if (!load_bias(p, mask, s.panel, first, count, buffers.rows, bias)) return;
+    m.bias = bias;
   }
-  float* scores = buffers.scores.get<float>(kMatrixKeys * kLanes);
-  alignas(64) float largest[kLanes], shifts[kLanes], fades[kLanes];
-  const float scale = score(p, s, block, count, bias, scores, largest);
-  p.tiles->advance(largest, lanes, s.maxima, s.sums, shifts, fades);
-  float* keep = nullptr;
   if (p.drops) {
-    keep = buffers.keep.get<float>(kMatrixKeys * kLanes);
-    p.tiles->dropout(p.seed, s.panel.counters, block.first, count, lanes, p.threshold, p.kept, keep);
+    float* keep = buffers.keep.get<float>(kMatrixKeys * kLanes);
+    p.tiles->dropout(p.seed, s.panel.counters, first, count, s.panel.lanes, p.threshold, p.kept, keep);
+    m.keep = keep;
   }
-  units.exponentials(scores, count, lanes, scale, shifts, s.sums, keep);
-  const int64_t width = round_up(p.value_depth, 16);
-  if (s.started && std::any_of(fades, fades + lanes, [](float fade) { return fade != 1.0f; })) {
-    p.tiles->scale_lanes(s.result, width, lanes, fades);
-  }
-  units.multiply(block.values.data, block.values.row_bytes, width, round_up(count, 32), scores, kLanes * 4, lanes,
-                 s.result, kLanes, s.started);
-  s.started = true;
+  attention_matrix_units.meet(m, s.lanes);
 }
 
 void finish(const AttentionProblem& p, State& s, const Rows& out, const Rows& logs, const Rows& maxima,
             const Rows& sums) {
-  if (!s.started) std::fill(s.result, s.result + p.value_depth * kLanes, 0.0f);
+  const AttentionLanes& lanes = s.lanes;
+  const float scale = p.mask == nullptr && p.scale > 0 ? p.scale : 1.0f;
+  if (!lanes.started) std::fill(lanes.result, lanes.result + p.value_depth * kLanes, 0.0f);
   alignas(64) float factors[kLanes];
-  for (int i = 0; i < kLanes; ++i) factors[i] = s.sums[i] == 0 ? 0.0f : 1.0f / s.sums[i];
-  store_lanes(out, s.panel, s.result, factors, buffers.rows);
+  for (int i = 0; i < kLanes; ++i) factors[i] = lanes.sums[i] == 0 ? 0.0f : 1.0f / lanes.sums[i];
+  store_lanes(out, s.panel, lanes.result, factors, buffers.rows);
   for (int i = 0; i < s.panel.lanes; ++i) {
     int64_t head = s.panel.heads[i], position = s.panel.positions[i];
-    bool nothing = s.sums[i] == 0;
-    *reinterpret_cast<float*>(logs.at(head, position)) = nothing ? kLowest : s.maxima[i] + std::log(s.sums[i]);
-    *reinterpret_cast<float*>(maxima.at(head, position)) = s.maxima[i];
-    *reinterpret_cast<float*>(sums.at(head, position)) = s.sums[i];
+    const float largest = lanes.largest[i] * scale, sum = lanes.sums[i];
+    *reinterpret_cast<float*>(logs.at(head, position)) = sum == 0 ? kLowest : largest + std::log(sum);
+    *reinterpret_cast<float*>(maxima.at(head, position)) = largest;
+    *reinterpret_cast<float*>(sums.at(head, position)) = sum;
   }
 }
 
@@ -129,12 +109,13 @@ void forward_rows(const AttentionProblem& p, const AttentionOutputs& outputs, co
     load_right_panel(p, query, panel, buffers.rows, states.back().query);
     key_end = std::max(key_end, panel.key_end);
   }
-  for (int64_t first = 0; first < key_end; first += kMatrixKeys) {
-    int64_t count = std::min(kMatrixKeys, key_end - first);
+  for (int64_t first = 0; first < key_end; first += kSharedKeys) {
+    int64_t count = std::min(kSharedKeys, key_end - first);
     Block block{first, count, left_rows(key, key_head, first, count, buffers.keys, buffers.rows),
                 left_columns(value, key_head, first, count, buffers.values, buffers.rows)};
     for (State& s : states) {
-      if (s.panel.key_end > first) meet(p, s, mask, block);
+      const int64_t end = std::min(first + count, s.panel.key_end);
+      for (int64_t k = first; k < end; k += kMatrixKeys) meet(p, s, mask, block, k, std::min(kMatrixKeys, end - k));
     }
   }
   Rows out = p.rows_of(outputs.out, batch), logs = p.row_values(outputs.logsumexp, batch),

@@ -26,146 +26,126 @@ int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 // The compiler does not know that tiles are loaded from memory.
 NEURON_INLINE void written() { __asm__ volatile("" ::: "memory"); }
 
-// One block of the target: kRows x kColumns tiles, numbers 0 to 5. A left tile is number 6, a right one number 7.
-template <int kRows, int kColumns>
-NEURON_INLINE void multiply_block(const char* left, int64_t left_bytes, int64_t steps, const char* right,
-                                  int64_t right_bytes, float* target, int64_t target_bytes, bool add) {
-  char* place = reinterpret_cast<char*>(target);
-  char* below = place + 16 * target_bytes;
-  written();
-  if (add) {
-    _tile_loadd(0, place, target_bytes);
-    if constexpr (kColumns > 1) _tile_loadd(1, place + 64, target_bytes);
-    if constexpr (kColumns > 2) _tile_loadd(2, place + 128, target_bytes);
-    if constexpr (kRows > 1) {
-      _tile_loadd(3, below, target_bytes);
-      if constexpr (kColumns > 1) _tile_loadd(4, below + 64, target_bytes);
-      if constexpr (kColumns > 2) _tile_loadd(5, below + 128, target_bytes);
+// Sums of at most three tiles side by side: numbers 0 to 2, or 3 to 5. A left tile is number 6, a right one number 7.
+template <int kSet, int kColumns>
+NEURON_INLINE void begin_sums(const char* place, int64_t bytes, bool add) {
+  if constexpr (kSet == 0) {
+    if (add) {
+      _tile_loadd(0, place, bytes);
+      if constexpr (kColumns > 1) _tile_loadd(1, place + 64, bytes);
+      if constexpr (kColumns > 2) _tile_loadd(2, place + 128, bytes);
+    } else {
+      _tile_zero(0);
+      if constexpr (kColumns > 1) _tile_zero(1);
+      if constexpr (kColumns > 2) _tile_zero(2);
     }
   } else {
-    _tile_zero(0);
-    if constexpr (kColumns > 1) _tile_zero(1);
-    if constexpr (kColumns > 2) _tile_zero(2);
-    if constexpr (kRows > 1) {
+    if (add) {
+      _tile_loadd(3, place, bytes);
+      if constexpr (kColumns > 1) _tile_loadd(4, place + 64, bytes);
+      if constexpr (kColumns > 2) _tile_loadd(5, place + 128, bytes);
+    } else {
       _tile_zero(3);
       if constexpr (kColumns > 1) _tile_zero(4);
       if constexpr (kColumns > 2) _tile_zero(5);
     }
   }
-  const char* left_below = left + 16 * left_bytes;
-  for (int64_t s = 0; s < steps; ++s) {
-    _tile_loadd(7, right, right_bytes);
-    _tile_loadd(6, left, left_bytes);
+}
+
+template <int kSet, int kColumns>
+NEURON_INLINE void store_sums(char* place, int64_t bytes) {
+  if constexpr (kSet == 0) {
+    _tile_stored(0, place, bytes);
+    if constexpr (kColumns > 1) _tile_stored(1, place + 64, bytes);
+    if constexpr (kColumns > 2) _tile_stored(2, place + 128, bytes);
+  } else {
+    _tile_stored(3, place, bytes);
+    if constexpr (kColumns > 1) _tile_stored(4, place + 64, bytes);
+    if constexpr (kColumns > 2) _tile_stored(5, place + 128, bytes);
+  }
+}
+
+template <int kSet, int kColumns>
+NEURON_INLINE void add_products(const char* left, int64_t left_bytes, const char* right, int64_t right_bytes) {
+  _tile_loadd(6, left, left_bytes);
+  _tile_loadd(7, right, right_bytes);
+  if constexpr (kSet == 0) {
     _tile_dpbf16ps(0, 6, 7);
-    if constexpr (kRows == 1) {
-      if constexpr (kColumns > 1) {
-        _tile_loadd(7, right + 64, right_bytes);
-        _tile_dpbf16ps(1, 6, 7);
-      }
-      if constexpr (kColumns > 2) {
-        _tile_loadd(7, right + 128, right_bytes);
-        _tile_dpbf16ps(2, 6, 7);
-      }
-    } else {
-      _tile_loadd(6, left_below, left_bytes);
-      _tile_dpbf16ps(3, 6, 7);
-      if constexpr (kColumns > 1) {
-        _tile_loadd(7, right + 64, right_bytes);
-        _tile_dpbf16ps(4, 6, 7);
-        _tile_loadd(6, left, left_bytes);
-        _tile_dpbf16ps(1, 6, 7);
-      }
-      if constexpr (kColumns > 2) {
-        _tile_loadd(7, right + 128, right_bytes);
-        _tile_dpbf16ps(2, 6, 7);
-        _tile_loadd(6, left_below, left_bytes);
-        _tile_dpbf16ps(5, 6, 7);
-      }
-    }
-    left += 64;
-    left_below += 64;
-    right += 16 * right_bytes;
+  } else {
+    _tile_dpbf16ps(3, 6, 7);
   }
-  _tile_stored(0, place, target_bytes);
-  if constexpr (kColumns > 1) _tile_stored(1, place + 64, target_bytes);
-  if constexpr (kColumns > 2) _tile_stored(2, place + 128, target_bytes);
-  if constexpr (kRows > 1) {
-    _tile_stored(3, below, target_bytes);
-    if constexpr (kColumns > 1) _tile_stored(4, below + 64, target_bytes);
-    if constexpr (kColumns > 2) _tile_stored(5, below + 128, target_bytes);
+  if constexpr (kColumns > 1) {
+    _tile_loadd(7, right + 64, right_bytes);
+    if constexpr (kSet == 0) {
+      _tile_dpbf16ps(1, 6, 7);
+    } else {
+      _tile_dpbf16ps(4, 6, 7);
+    }
+  }
+  if constexpr (kColumns > 2) {
+    _tile_loadd(7, right + 128, right_bytes);
+    if constexpr (kSet == 0) {
+      _tile_dpbf16ps(2, 6, 7);
+    } else {
+      _tile_dpbf16ps(5, 6, 7);
+    }
   }
 }
 
+// Rows of tiles take the sets in turn: the sums of one are stored while those of the next are computed.
 template <int kColumns>
-NEURON_TARGET void multiply_columns(const char* left, int64_t left_bytes, int64_t rows, int64_t steps,
-                                    const char* right, int64_t right_bytes, float* target, int64_t target_stride,
-                                    bool add) {
-  for (int64_t i = 0; i < rows; i += 32, left += 32 * left_bytes, target += 32 * target_stride) {
-    if (rows - i >= 32) {
-      multiply_block<2, kColumns>(left, left_bytes, steps, right, right_bytes, target, target_stride * 4, add);
-    } else {
-      multiply_block<1, kColumns>(left, left_bytes, steps, right, right_bytes, target, target_stride * 4, add);
+NEURON_TARGET void multiply_columns(const LeftTiles& left, int64_t rows, int64_t steps, const char* right,
+                                    int64_t right_bytes, float* target, int64_t target_stride, bool add) {
+  const int64_t bytes = target_stride * 4, below = 16 * bytes, step = left.step, right_step = 16 * right_bytes;
+  const char* from = left.data;
+  char* place = reinterpret_cast<char*>(target);
+  written();
+  for (int64_t i = 0; i < rows; i += 32, from += 32 * left.row_bytes, place += 2 * below) {
+    begin_sums<0, kColumns>(place, bytes, add);
+    if (steps > 0) add_products<0, kColumns>(from, left.row_bytes, right, right_bytes);
+    if (i > 0) store_sums<1, kColumns>(place - below, bytes);
+    for (int64_t s = 1; s < steps; ++s) {
+      add_products<0, kColumns>(from + s * step, left.row_bytes, right + s * right_step, right_bytes);
+    }
+    if (rows - i == 16) {
+      store_sums<0, kColumns>(place, bytes);
+      return;
+    }
+    const char* second = from + 16 * left.row_bytes;
+    begin_sums<1, kColumns>(place + below, bytes, add);
+    if (steps > 0) add_products<1, kColumns>(second, left.row_bytes, right, right_bytes);
+    store_sums<0, kColumns>(place, bytes);
+    for (int64_t s = 1; s < steps; ++s) {
+      add_products<1, kColumns>(second + s * step, left.row_bytes, right + s * right_step, right_bytes);
     }
   }
+  if (rows > 0) store_sums<1, kColumns>(place - below, bytes);
 }
 
-NEURON_TARGET void multiply(const char* left, int64_t left_bytes, int64_t rows, int64_t depth, const void* right,
-                            int64_t right_bytes, int64_t columns, float* target, int64_t target_stride, bool add) {
+NEURON_TARGET void multiply(const LeftTiles& left, int64_t rows, int64_t depth, const void* right, int64_t right_bytes,
+                            int64_t columns, float* target, int64_t target_stride, bool add) {
   const int64_t steps = depth / kTileDepth;
   const char* from = static_cast<const char*>(right);
   for (int64_t j = 0; j < columns;) {
     // Four are two and two.
     const int64_t tiles = (columns - j) / 16, together = tiles == 4 ? 2 : tiles < 3 ? tiles : 3;
     auto* body = together == 3 ? multiply_columns<3> : together == 2 ? multiply_columns<2> : multiply_columns<1>;
-    body(left, left_bytes, rows, steps, from + j * 4, right_bytes, target + j, target_stride, add);
+    body(left, rows, steps, from + j * 4, right_bytes, target + j, target_stride, add);
     j += 16 * together;
   }
 }
 
-template <int kVectors>
-NEURON_INLINE void largest(const float* scores, int64_t count, Vector (&best)[kVectors]) {
-  for (int64_t k = 0; k < count; ++k) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) best[v] = maximum(load(scores + k * kLanes + 16 * v), best[v]);
-  }
-}
-
-// The maxima of a pair of tiles are taken while the next ones are being computed.
-template <int kVectors>
-NEURON_TARGET void scores_of(const char* rows, int64_t row_bytes, int64_t count, int64_t steps, const char* panel,
-                             float* target, float* maxima) {
-  Vector best[kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) best[v] = maxima == nullptr ? zero() : load(maxima + 16 * v);
-  for (int64_t i = 0; i < count; i += 32) {
-    float* place = target + i * kLanes;
-    if (count - i > 16) {
-      multiply_block<2, kVectors>(rows + i * row_bytes, row_bytes, steps, panel, kLanes * 4, place, kLanes * 4, false);
-    } else {
-      multiply_block<1, kVectors>(rows + i * row_bytes, row_bytes, steps, panel, kLanes * 4, place, kLanes * 4, false);
-    }
-    if (maxima != nullptr && i > 0) largest<kVectors>(place - 32 * kLanes, 32, best);
-  }
-  if (maxima == nullptr) return;
-  const int64_t last = (count - 1) / 32 * 32;
-  largest<kVectors>(target + last * kLanes, count - last, best);
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) store(maxima + 16 * v, best[v]);
-}
-
-NEURON_TARGET void scores(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* panel,
-                          int lanes, float* target, float* maxima) {
-  auto* body = lanes > 32 ? scores_of<3> : lanes > 16 ? scores_of<2> : scores_of<1>;
-  body(rows, row_bytes, count, depth / kTileDepth, static_cast<const char*>(panel), target, maxima);
+NEURON_TARGET void scores(const LeftTiles& rows, int64_t count, int64_t depth, const void* panel, int lanes,
+                          float* target) {
+  multiply(rows, round_up(count, 16), depth, panel, kLanes * 4, round_up(lanes, 16), target, kLanes, false);
 }
 
 // --- the softmax between products
 
 NEURON_TARGET void mask_scores(float* scores, int64_t count, int lanes, float scale, const float* bias,
-                               const int64_t* limits, int64_t first, float* maxima) {
+                               const int64_t* limits, int64_t first) {
   const Vector factor = set(scale);
   for (int lane = 0; lane < lanes; lane += 16) {
-    Vector best = load(maxima + lane);
     __m512i bound = _mm512_set1_epi32(static_cast<int32_t>(count));
     if (limits != nullptr) {
       alignas(64) int32_t relative[16];
@@ -181,39 +161,48 @@ NEURON_TARGET void mask_scores(float* scores, int64_t count, int lanes, float sc
       if (bias != nullptr) score = add(score, load(bias + k * kLanes + lane));
       score = lowest_where_less(bound, integers(static_cast<int32_t>(k)), score);
       store(place, score);
-      best = maximum(score, best);
     }
-    store(maxima + lane, best);
   }
 }
 
-// 2^y by its integer below and a polynomial of the rest, the one of least relative error, which is 2.7e-6: results are
-// rounded to bfloat16, and their sum to no more than its terms are good for. Results below 2^-125 are zero.
+// 2^y by its integer below and a polynomial of the rest, the one of least relative error, which is 7.5e-5: results are
+// rounded to bfloat16. Those below 2^-125 are zero.
 NEURON_INLINE Vector power_of_two(Vector y) {
   constexpr int kBelow = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
   Vector f = _mm512_reduce_ps(y, kBelow);
-  Vector p = set(0.013534167781472206f);
-  p = multiply_add(p, f, set(0.052011460065841675f));
-  p = multiply_add(p, f, set(0.2414427548646927f));
-  p = multiply_add(p, f, set(0.6930038332939148f));
-  p = multiply_add(p, f, set(1.0000026226043701f));
+  Vector p = set(0.07802452147006989f);
+  p = multiply_add(p, f, set(0.22606715559959412f));
+  p = multiply_add(p, f, set(0.6958335638046265f));
+  p = multiply_add(p, f, set(0.9999251961708069f));
   return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(y, set(-125.0f), _CMP_NLT_UQ), p, y);
 }
 
-// The argument of power_of_two() for a score: of those still to be scaled one multiply-add. The others may be the
-// lowest numbers, which no factor may exceed.
-template <bool kScaled>
-NEURON_INLINE Vector shift_of(const float* shifts) {
-  return kScaled ? multiply(load(shifts), set(-kLog2E)) : load(shifts);
+// The argument of power_of_two() for factor * (score - shift): one multiply-add, but of large scores, where the
+// rounding of the product with the shift would count.
+template <bool kLarge>
+NEURON_INLINE Vector shift_of(Vector shift, Vector factor) {
+  return kLarge ? shift : subtract(zero(), multiply(shift, factor));
 }
-template <bool kScaled>
+template <bool kLarge>
 NEURON_INLINE Vector argument(Vector score, Vector factor, Vector shift) {
-  return kScaled ? multiply_add(score, factor, shift) : multiply(subtract(score, shift), factor);
+  return kLarge ? multiply(subtract(score, shift), factor) : multiply_add(score, factor, shift);
 }
 
 NEURON_INLINE __m512i rounded_pair(Vector low, Vector high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
+// The same for finite numbers, halves away from zero, by integer operations: those run beside the multiplications, for
+// which tiles that are at work leave one unit of two.
+NEURON_INLINE Vector pack_finite(Vector x, Vector y) {
+  const __m512i half = _mm512_set1_epi32(0x8000);
+  alignas(64) static constexpr uint8_t kHigh[64] = {
+      2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15, 2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15,
+      2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15, 2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15};
+  __m512i low = _mm512_add_epi32(_mm512_castps_si512(x), half), high = _mm512_add_epi32(_mm512_castps_si512(y), half);
+  low = _mm512_shuffle_epi8(low, _mm512_load_si512(kHigh));
+  return _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, low, high));
+}
+
 // Unit i: x[i] rounded in the low half, y[i] in the high half.
 NEURON_INLINE Vector pack(Vector x, Vector y) {
   alignas(64) static constexpr uint16_t kOrder[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
@@ -221,18 +210,22 @@ NEURON_INLINE Vector pack(Vector x, Vector y) {
   return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kOrder), rounded_pair(x, y)));
 }
 
-template <int kVectors, bool kScaled, bool kKeep>
-NEURON_TARGET void exponentials_of(float* scores, int64_t count, float scale, const float* shifts, float* sums,
-                                   const float* keep) {
-  const Vector factor = set(kScaled ? scale * kLog2E : kLog2E);
-  Vector sum[kVectors], shift[kVectors];
+// --- the forward pass of one panel and one block of keys
+
+constexpr int64_t kTogether = 32;  // keys whose scores are computed before their exponentials: few stay near
+
+template <int kVectors, bool kLarge, bool kKeep>
+NEURON_INLINE void exponentials_of(const float* scores, int64_t count, float scale, const float* shifts,
+                                   const float* keep, float* units, Vector (&sum)[kVectors]) {
+  const Vector factor = set(scale * kLog2E);
+  Vector shift[kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    shift[v] = shift_of<kScaled>(shifts + 16 * v);
+    shift[v] = shift_of<kLarge>(load(shifts + 16 * v), factor);
     sum[v] = zero();
   }
   auto exponential = [&](int64_t k, int v) NEURON_TARGET __attribute__((always_inline)) {
-    return power_of_two(argument<kScaled>(load(scores + k * kLanes + 16 * v), factor, shift[v]));
+    return power_of_two(argument<kLarge>(load(scores + k * kLanes + 16 * v), factor, shift[v]));
   };
   auto kept = [&](Vector x, int64_t k, int v) NEURON_TARGET
       __attribute__((always_inline)) { return kKeep ? multiply(x, load(keep + k * kLanes + 16 * v)) : x; };
@@ -242,7 +235,7 @@ NEURON_TARGET void exponentials_of(float* scores, int64_t count, float scale, co
     for (int v = 0; v < kVectors; ++v) {
       Vector x = exponential(k, v), y = exponential(k + 1, v);
       sum[v] = add(add(sum[v], x), y);
-      store(scores + k / 2 * kLanes + 16 * v, pack(kept(x, k, v), kept(y, k + 1, v)));
+      store(units + k / 2 * kLanes + 16 * v, pack_finite(kept(x, k, v), kept(y, k + 1, v)));
     }
   }
   if (k < count) {
@@ -250,31 +243,105 @@ NEURON_TARGET void exponentials_of(float* scores, int64_t count, float scale, co
     for (int v = 0; v < kVectors; ++v) {
       Vector x = exponential(k, v);
       sum[v] = add(sum[v], x);
-      store(scores + k / 2 * kLanes + 16 * v, pack(kept(x, k, v), zero()));
+      store(units + k / 2 * kLanes + 16 * v, pack(kept(x, k, v), zero()));
     }
   }
-  for (int64_t u = (count + 1) / 2; u < round_up(count, kTileDepth) / 2; ++u) {
+  for (int64_t u = (count + 1) / 2; u < round_up(count, 32) / 2; ++u) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) store(scores + u * kLanes + 16 * v, zero());
+    for (int v = 0; v < kVectors; ++v) store(units + u * kLanes + 16 * v, zero());
   }
+}
+
+// A sum of exponentials that has grown beyond this asks for a new shift: until then exponentials are as exact as
+// others.
+constexpr float kMostSum = 1024;
+
+template <int kVectors, bool kLarge, bool kKeep>
+NEURON_TARGET void meet_of(const AttentionMeeting& m, AttentionLanes& lanes) {
+  constexpr int kWidth = 16 * kVectors;
+  const bool masked = m.bias != nullptr || !(m.scale > 0);
+  const float scale = masked ? 1 : m.scale;
+  float *own = m.scratch, *units = m.scratch + kTogether * kLanes;
+  auto weigh = [&](int64_t begin, int64_t end) NEURON_TARGET {
+    if (begin == end) return;
+    multiply(m.values.from_element(begin), m.width, end - begin, units + begin / 2 * kLanes, kLanes * 4, kWidth,
+             lanes.result, kLanes, lanes.started);
+    lanes.started = true;
+  };
+  int64_t weighed = 0;
+  for (int64_t k = 0; k < m.count; k += kTogether) {
+    const int64_t count = m.count - k < kTogether ? m.count - k : kTogether;
+    scores(m.keys.from_row(k), count, m.depth, m.panel, kWidth, own);
+    const int64_t* limits = k + count > m.open ? m.limits : nullptr;
+    if (masked || limits != nullptr) {
+      mask_scores(own, count, kWidth, masked ? m.scale : 1, m.bias == nullptr ? nullptr : m.bias + k * kLanes, limits,
+                  m.first + k);
+    }
+    const float* keep = kKeep ? m.keep + k * kLanes : nullptr;
+    Vector sum[kVectors];
+    __mmask16 changed[kVectors];
+    unsigned any = 0;
+    exponentials_of<kVectors, kLarge, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum);
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) store(sums + 16 * v, add(load(sums + 16 * v), sum[v]));
+    for (int v = 0; v < kVectors; ++v) {
+      changed[v] = _mm512_cmp_ps_mask(sum[v], set(kMostSum), _CMP_NLE_UQ) |
+                   _mm512_cmp_ps_mask(load(lanes.largest + 16 * v), set(-__FLT_MAX__), _CMP_LT_OQ);
+      any |= changed[v];
+    }
+    if (any != 0) {
+      // Lanes without keys so far have no shift either.
+      weigh(weighed, k);
+      weighed = k;
+      alignas(64) float fades[kLanes];
+      bool large = false;
+      for (int v = 0; v < kVectors; ++v) {
+        Vector before = load(lanes.largest + 16 * v), best = before;
+        for (int64_t i = 0; i < count; ++i) best = maximum(load(own + i * kLanes + 16 * v), best);
+        Vector now = _mm512_mask_mov_ps(before, changed[v], best);
+        Vector fade = power_of_two(multiply(multiply(subtract(before, now), set(scale)), set(kLog2E)));
+        fade = _mm512_mask_mov_ps(set(1), _mm512_cmp_ps_mask(before, now, _CMP_NEQ_UQ), fade);
+        store(lanes.largest + 16 * v, now);
+        store(lanes.shifts + 16 * v, zero_where_below(now, -__FLT_MAX__, now));
+        store(lanes.sums + 16 * v, multiply(load(lanes.sums + 16 * v), fade));
+        store(fades + 16 * v, fade);
+        Vector size = _mm512_abs_ps(multiply(load(lanes.shifts + 16 * v), set(scale)));
+        large |= _mm512_cmp_ps_mask(size, set(kLargeScore), _CMP_GE_OQ) != 0;
+      }
+      for (int64_t j = 0; j < m.width && lanes.started; ++j) {
+        for (int v = 0; v < kVectors; ++v) {
+          float* place = lanes.result + j * kLanes + 16 * v;
+          store(place, multiply(load(place), load(fades + 16 * v)));
+        }
+      }
+      lanes.large |= large;
+      if (lanes.large) {
+        exponentials_of<kVectors, true, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum);
+      } else {
+        exponentials_of<kVectors, kLarge, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum);
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) store(lanes.sums + 16 * v, add(load(lanes.sums + 16 * v), sum[v]));
+  }
+  weigh(weighed, round_up(m.count, 32));
 }
 
 template <int kVectors>
-NEURON_TARGET void exponentials_by(float* scores, int64_t count, float scale, const float* shifts, float* sums,
-                                   const float* keep) {
-  auto* body =
-      scale != 0 ? (keep == nullptr ? exponentials_of<kVectors, true, false> : exponentials_of<kVectors, true, true>)
-                 : (keep == nullptr ? exponentials_of<kVectors, false, false> : exponentials_of<kVectors, false, true>);
-  body(scores, count, scale, shifts, sums, keep);
+NEURON_TARGET void meet_by(const AttentionMeeting& m, AttentionLanes& lanes) {
+  if (m.keep == nullptr) {
+    if (lanes.large) return meet_of<kVectors, true, false>(m, lanes);
+    return meet_of<kVectors, false, false>(m, lanes);
+  }
+  if (lanes.large) return meet_of<kVectors, true, true>(m, lanes);
+  return meet_of<kVectors, false, true>(m, lanes);
 }
 
-NEURON_TARGET void exponentials(float* scores, int64_t count, int lanes, float scale, const float* shifts, float* sums,
-                                const float* keep) {
-  auto* body = lanes > 32 ? exponentials_by<3> : lanes > 16 ? exponentials_by<2> : exponentials_by<1>;
-  body(scores, count, scale, shifts, sums, keep);
+NEURON_TARGET void meet(const AttentionMeeting& m, AttentionLanes& lanes) {
+  auto* body = m.lanes > 32 ? meet_by<3> : m.lanes > 16 ? meet_by<2> : meet_by<1>;
+  body(m, lanes);
 }
+
+// --- the backward pass
 
 // One row of 48 elements from at most three vectors.
 template <int kVectors>
@@ -285,15 +352,15 @@ NEURON_INLINE void store_row(uint16_t* row, const Vector (&x)[kVectors]) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + 32), last);
 }
 
-template <int kVectors, bool kScaled, bool kKeep>
+template <int kVectors, bool kLarge, bool kKeep>
 NEURON_TARGET void softmax_gradient_of(const float* scores, const float* gradients, int64_t count, float score_scale,
                                        const SoftmaxGradient& inputs, uint16_t* probabilities,
                                        uint16_t* score_gradients, int64_t row_elements, float* units) {
-  const Vector factor = set(kScaled ? score_scale * kLog2E : kLog2E);
+  const Vector factor = set((kLarge ? 1 : score_scale) * kLog2E), one = set(kLog2E);
   Vector shift[kVectors], inverse[kVectors], correction[kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    shift[v] = shift_of<kScaled>(inputs.maxima + 16 * v);
+    shift[v] = shift_of<kLarge>(load(inputs.maxima + 16 * v), one);
     inverse[v] = load(inputs.inverse_sums + 16 * v);
     correction[v] = load(inputs.corrections + 16 * v);
   }
@@ -303,7 +370,7 @@ NEURON_TARGET void softmax_gradient_of(const float* scores, const float* gradien
     for (int v = 0; v < kVectors; ++v) {
       const int64_t place = k * kLanes + 16 * v;
       Vector gradient = load(gradients + place);
-      Vector p = multiply(power_of_two(argument<kScaled>(load(scores + place), factor, shift[v])), inverse[v]);
+      Vector p = multiply(power_of_two(argument<kLarge>(load(scores + place), factor, shift[v])), inverse[v]);
       x[v] = p;
       if constexpr (kKeep) {
         Vector keep = load(inputs.keep + place);
@@ -343,7 +410,7 @@ template <int kVectors>
 NEURON_TARGET void softmax_gradient_by(const float* scores, const float* gradients, int64_t count, float score_scale,
                                        const SoftmaxGradient& inputs, uint16_t* probabilities,
                                        uint16_t* score_gradients, int64_t row_elements, float* units) {
-  auto* body = score_scale != 0 ? (inputs.keep == nullptr ? softmax_gradient_of<kVectors, true, false>
+  auto* body = score_scale == 0 ? (inputs.keep == nullptr ? softmax_gradient_of<kVectors, true, false>
                                                           : softmax_gradient_of<kVectors, true, true>)
                                 : (inputs.keep == nullptr ? softmax_gradient_of<kVectors, false, false>
                                                           : softmax_gradient_of<kVectors, false, true>);
@@ -387,12 +454,12 @@ NEURON_TARGET void copy_rows(const char* rows, int64_t row_bytes, int64_t count,
   }
 }
 
-NEURON_TARGET void transpose_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width, char* target,
-                                  int64_t target_bytes) {
+NEURON_TARGET void transpose_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width, char* target) {
   alignas(64) static constexpr uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
                                                     8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
   const __m512i low_order = _mm512_load_si512(kLow), high_order = _mm512_add_epi16(low_order, _mm512_set1_epi16(16));
-  for (int64_t k = 0; k < count; k += 32) {
+  const int64_t step = round_up(width, 16) * 64;
+  for (int64_t k = 0; k < count; k += 32, target += step) {
     for (int64_t j = 0; j < width; j += 32) {
       Vector low[16], high[16];
 #pragma GCC unroll 16
@@ -403,12 +470,12 @@ NEURON_TARGET void transpose_rows(const char* rows, int64_t row_bytes, int64_t c
         low[u] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(x, low_order, y));
         high[u] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(x, high_order, y));
       }
-      char* place = target + j * target_bytes + k * 2;
+      char* place = target + j * 64;
       transpose(low);
-      for (int i = 0; i < 16; ++i) store(reinterpret_cast<float*>(place + i * target_bytes), low[i]);
+      for (int i = 0; i < 16; ++i) store(reinterpret_cast<float*>(place + i * 64), low[i]);
       if (width - j <= 16) break;
       transpose(high);
-      for (int i = 0; i < 16; ++i) store(reinterpret_cast<float*>(place + (16 + i) * target_bytes), high[i]);
+      for (int i = 0; i < 16; ++i) store(reinterpret_cast<float*>(place + (16 + i) * 64), high[i]);
     }
   }
 }
@@ -453,7 +520,7 @@ NEURON_TARGET void store_rows(const float* values, int64_t stride, int64_t count
 const AttentionMatrixUnits attention_matrix_units = {.scores = scores,
                                                      .multiply = multiply,
                                                      .mask = mask_scores,
-                                                     .exponentials = exponentials,
+                                                     .meet = meet,
                                                      .softmax_gradient = softmax_gradient,
                                                      .copy_rows = copy_rows,
                                                      .transpose_rows = transpose_rows,

@@ -473,27 +473,52 @@ TEST(AttentionTiles, ExponentialsAreWithinTwoUlpAndTheRoundingOfTheirArgument) {
   }
 }
 
-// Of the probabilities on matrix units: 2.7e-6 and the rounding to bfloat16; and what they say of zero.
+__attribute__((target(NEURON_MATRIX_UNITS))) void meet(const AttentionMeeting& meeting, AttentionLanes& lanes) {
+  const MatrixTiles tiles;
+  attention_matrix_units.meet(meeting, lanes);
+}
+
+// Probabilities on matrix units: 7.5e-5 and the rounding of their argument, then that to bfloat16.
 TEST(AttentionMatrixUnits, ExponentialsAreRoundedOnce) {
   if (!has_bfloat16_matrix_units()) GTEST_SKIP() << "this processor has no matrix units";
-  std::vector<float> values{0, -0.5f, -1, -87, -200, -std::numeric_limits<float>::infinity(), -1e30f};
-  for (float x = -86; x <= 0; x += 0.0137f) values.push_back(x);
-  for (float scale : {0.0f, 0.25f}) {
-    for (size_t first = 0; first < values.size(); first += kLanes) {
-      alignas(64) float scores[32 * kLanes], shifts[kLanes] = {}, sums[kLanes] = {};
-      std::fill(scores, scores + 32 * kLanes, 0.0f);
-      for (size_t i = 0; i < kLanes && first + i < values.size(); ++i) {
-        scores[i] = values[first + i] / (scale == 0 ? 1 : scale);
-      }
-      attention_matrix_units.exponentials(scores, 1, kLanes, scale, shifts, sums, nullptr);
-      for (size_t i = 0; i < kLanes && first + i < values.size(); ++i) {
-        const float x = values[first + i];
-        uint32_t unit;
-        std::memcpy(&unit, scores + i, sizeof(unit));
-        EXPECT_EQ(unit >> 16, 0u);
-        const double want = x < -86.64f ? 0 : std::exp(static_cast<double>(x));
-        ASSERT_NEAR(sums[i], want, want * (3e-6 + 1.25 * 0x1p-24 * std::min(100.0f, std::abs(x)))) << x;
-        EXPECT_EQ(unit, float_to_bfloat16(sums[i])) << x;
+  std::vector<float> values{0, -0.5f, -1, -87, -200, -1e30f};
+  for (float x = -86; x <= 0; x += 0.0137f) values.push_back(bfloat16_to_float(float_to_bfloat16(x)));
+  std::vector<uint16_t> key(16 * 32), value(16 * 32);
+  key[0] = float_to_bfloat16(1);
+  for (float scale : {0.25f, 1.0f}) {
+    for (bool large : {false, true}) {
+      for (size_t first = 0; first < values.size(); first += kLanes) {
+        std::vector<uint32_t> panel(16 * kLanes);
+        std::vector<float> scratch(meeting_scratch(1)), result(16 * kLanes);
+        const size_t count = std::min<size_t>(kLanes, values.size() - first);
+        for (size_t i = 0; i < count; ++i) panel[i] = float_to_bfloat16(values[first + i]);
+        AttentionLanes lanes;
+        std::fill(lanes.largest, lanes.largest + kLanes, 0.0f);
+        lanes.result = result.data();
+        lanes.large = large;
+        meet({.keys = {reinterpret_cast<const char*>(key.data()), 64},
+              .values = {reinterpret_cast<const char*>(value.data()), 64},
+              .first = 0,
+              .count = 1,
+              .depth = 32,
+              .width = 16,
+              .panel = panel.data(),
+              .lanes = kLanes,
+              .scale = scale,
+              .bias = nullptr,
+              .limits = nullptr,
+              .open = 1,
+              .keep = nullptr,
+              .scratch = scratch.data()},
+             lanes);
+        for (size_t i = 0; i < count; ++i) {
+          const float x = values[first + i] * scale;
+          uint32_t unit;
+          std::memcpy(&unit, scratch.data() + 32 * kLanes + i, sizeof(unit));
+          const double want = x < -86.64f ? 0 : std::exp(static_cast<double>(x));
+          ASSERT_NEAR(lanes.sums[i], want, want * (7.6e-5 + 1.25 * 0x1p-24 * std::min(100.0f, std::abs(x)))) << x;
+          EXPECT_EQ(unit, float_to_bfloat16(lanes.sums[i])) << x;
+        }
       }
     }
   }
