@@ -76,8 +76,8 @@ ConvolutionShape::ConvolutionShape(const TensorView& in, const TensorView& out, 
 }
 
 const ImplementationList<ConvolutionProblem>& convolution_implementations() {
-  static const Implementation<ConvolutionProblem> entries[] = {convolution_depthwise, convolution_tiles,
-                                                               convolution_columns};
+  static const Implementation<ConvolutionProblem> entries[] = {convolution_depthwise, convolution_matrix_units,
+                                                               convolution_tiles, convolution_columns};
   static const ImplementationList<ConvolutionProblem> list("convolution", entries);
   return list;
 }

@@ -50,6 +50,7 @@ struct ConvolutionProblem {
 const ImplementationList<ConvolutionProblem>& convolution_implementations();
 
 extern const Implementation<ConvolutionProblem> convolution_depthwise;
+extern const Implementation<ConvolutionProblem> convolution_matrix_units;
 extern const Implementation<ConvolutionProblem> convolution_tiles;
 extern const Implementation<ConvolutionProblem> convolution_columns;
 

@@ -193,4 +193,13 @@ NEURON_TARGET void pack_right_tiles(const uint16_t* source, int64_t lane_stride,
   }
 }
 
+NEURON_TARGET void pack_right_lines(const char* source, const int64_t* places, char* target) {
+  for (int64_t word = 0; word < kTileLines; ++word, places += 2, target += kLineBytes) {
+    const __m512i zero = _mm512_setzero_si512();
+    const __m512i even = places[0] < 0 ? zero : _mm512_loadu_si512(source + places[0]);
+    const __m512i odd = places[1] < 0 ? zero : _mm512_loadu_si512(source + places[1]);
+    pair_rows(even, odd, target, target + kTileBytes);
+  }
+}
+
 }  // namespace neuron::kernels

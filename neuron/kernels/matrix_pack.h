@@ -19,4 +19,8 @@ void pack_left_tiles(const uint16_t* source, int64_t lane_stride, int64_t depth_
 void pack_right_tiles(const uint16_t* source, int64_t lane_stride, int64_t depth_stride, int64_t lanes, int64_t depth,
                       char* target, int64_t step);
 
+// A step of two tiles of the right operand from lines of 32 lanes, one for each of 32 positions: position p at source +
+// places[p], or zeros where that is negative.
+void pack_right_lines(const char* source, const int64_t* places, char* target);
+
 }  // namespace neuron::kernels

@@ -174,27 +174,26 @@ struct Block {
   NEURON_INLINE static void add_steps(const MatrixWork& work, const MatrixSums& earlier, const MatrixSums& sums,
                                       const Body& body) {
     const MatrixOperand &shorter = kTall ? work.right : work.left, &longer = kTall ? work.left : work.right;
-    const char *first = shorter.data, *second = longer.data, *next = work.fetch.data;
+    const char *left = work.left.data, *right = work.right.data, *next = work.fetch.data;
     const int64_t distance = work.fetch.distance, fetch_step = work.fetch.step;
-    const int64_t shorter_step = shorter.step, longer_step = longer.step;
+    const int64_t left_step = work.left.step, right_step = work.right.step;
+    const int64_t* places = work.right.steps;
     const int lines = next != nullptr ? work.fetch.lines : 0;
     int64_t steps = work.steps;
     if constexpr (kFirst) {
-      load_shorter(first, shorter);
-      add_longer<true>(second, longer, earlier, sums);
+      const char* at = places != nullptr ? right + *places++ : right;
+      load_shorter(kTall ? at : left, shorter);
+      add_longer<true>(kTall ? left : at, longer, earlier, sums);
       --steps;
+      left += left_step;
+      if (places == nullptr) right += right_step;
     }
     for (; steps > 0; --steps) {
-      if constexpr (kFirst) {
-        first += shorter_step;
-        second += longer_step;
-      }
-      load_shorter(first, shorter);
-      add_longer<false>(second, longer, {}, {});
-      if constexpr (!kFirst) {
-        first += shorter_step;
-        second += longer_step;
-      }
+      const char* at = places != nullptr ? right + *places++ : right;
+      load_shorter(kTall ? at : left, shorter);
+      add_longer<false>(kTall ? left : at, longer, {}, {});
+      left += left_step;
+      if (places == nullptr) right += right_step;
       const char* line = next;
       for (int i = 0; i < lines; ++i, line += distance) __builtin_prefetch(line, 0, 2);
       if (lines > 0) next += fetch_step;

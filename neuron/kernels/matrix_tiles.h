@@ -13,11 +13,13 @@ namespace neuron::kernels {
 constexpr int64_t kStepElements = 32, kTileLines = 16, kLineBytes = 64, kTileBytes = kTileLines * kLineBytes;
 constexpr int64_t kBlockSums = 4 * 16 * 16;  // at most
 
-// Tiles of an operand: line l of tile t at step s is the 64 bytes at data + l * line + t * tile + s * step. A line of
-// the left operand is 32 elements of a row; of the right operand, 16 columns of a word (a pair of elements).
+// Tiles of an operand: line l of tile t at step s is the 64 bytes at data + l * line + t * tile + s * step, or +
+// steps[s] where `steps` is given. A line of the left operand is 32 elements of a row; of the right operand, 16 columns
+// of a word (a pair of elements).
 struct MatrixOperand {
   const char* data;
   int64_t line, tile, step;
+  const int64_t* steps = nullptr;  // of the right operand only
 };
 
 // Lines to be fetched into the second cache meanwhile: `lines` a step, `distance` bytes apart, and `step` bytes further

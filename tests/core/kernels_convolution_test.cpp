@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <ostream>
 #include <random>
 #include <vector>
@@ -113,6 +114,15 @@ const Problem kProblems[] = {
     {1, 3, 3, 3, {5, 6, 7}, {2, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
     {2, 5, 5, 5, {70}, {4}, {1}, {2}, {1}},
     {70, 8, 16, 1, {2, 2}, {1, 1}, {1, 1}, {0, 0}, {1, 1}},  // many small images
+    // Whole steps of channels at a tap: matrix units read them where they lie.
+    {2, 64, 48, 1, {9, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+    {1, 72, 80, 2, {13, 11}, {3, 2}, {2, 1}, {1, 1}, {1, 2}},
+    {1, 95, 33, 1, {20, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},
+    {2, 40, 18, 1, {33}, {4}, {3}, {2}, {1}},
+    {1, 32, 35, 1, {4, 5, 6}, {2, 3, 3}, {1, 1, 1}, {1, 1, 0}, {1, 1, 1}},
+    {1, 300, 290, 1, {8, 8}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    {3, 32, 3, 1, {17, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+    {2, 16, 40, 1, {35, 40}, {5, 5}, {1, 1}, {2, 2}, {1, 1}},
 };
 
 struct Tensor {
@@ -199,7 +209,8 @@ TEST_P(EveryConvolution, AgreesWithFloat64InEveryImplementation) {
         for (int narrow : {0, 1}) {
           bool lanes_matter = entry.name == "depthwise" && pass == ConvolutionPass::Weight;
           bool units_matter = entry.name == "tiles" && dtype == DType::BFloat16 && has_bfloat16_units();
-          if (narrow == 1 && (!wide || entry.name == "columns" || lanes_matter || units_matter)) continue;
+          bool one_set = entry.name == "columns" || entry.name == "matrix_units";
+          if (narrow == 1 && (!wide || one_set || lanes_matter || units_matter)) continue;
           std::fill(result.bytes.begin(), result.bytes.end(), '\x7f');
           problem.threads = threads;
           if (narrow == 0) {
@@ -227,6 +238,44 @@ TEST_P(EveryConvolution, AgreesWithFloat64InEveryImplementation) {
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryConvolution,
                          testing::Combine(testing::ValuesIn(kProblems),
                                           testing::Values(DType::Float32, DType::BFloat16, DType::Float16)));
+
+// What is not finite reaches the elements whose sums contain it and no others, whatever lies next to it in a tile.
+TEST(ConvolutionSpecialNumbers, ReachOnlyTheirOwnSums) {
+  for (DType dtype : {DType::Float32, DType::BFloat16}) {
+    for (int64_t channels : {5, 40}) {
+      Tensor input(dtype, {1, channels, 9, 10}), weight(dtype, {20, channels, 3, 3}), out(dtype, {1, 20, 9, 10});
+      input.fill(1), weight.fill(2);
+      int64_t attributes[] = {2, 1, 1, 1, 1, 1, 1, 1};
+      ConvolutionShape s(input.view, out.view, weight.view, attributes);
+      // Input element (channel 4, y 3, x 9), the last of its line, is infinite.
+      store_from_double(dtype, std::numeric_limits<double>::infinity(), input.at((4 * 9 + 3) * 10 + 9));
+      ConvolutionProblem forward{ConvolutionPass::Forward, s, out.view, {}, input.view, weight.view, {}, 1};
+      convolution_implementations().run(forward);
+      for (int64_t i = 0; i < out.count(); ++i) {
+        const int64_t x = i % 10, y = i / 10 % 9;
+        const bool reached = x >= 8 && y >= 2 && y <= 4;
+        ASSERT_EQ(std::isfinite(out.value(i)), !reached) << i << ", " << channels << " channels";
+      }
+      Tensor gradient(dtype, {1, 20, 9, 10}), result(dtype, {20, channels, 3, 3});
+      gradient.fill(3);
+      ConvolutionProblem backward{ConvolutionPass::Weight, s, result.view, gradient.view, input.view, {}, {}, 1};
+      convolution_implementations().run(backward);
+      for (int64_t i = 0; i < result.count(); ++i) {
+        const bool reached = i / 9 % channels == 4 && i % 3 != 0;  // the left tap never sees the last of a line
+        ASSERT_EQ(std::isfinite(result.value(i)), !reached) << i << ", " << channels << " channels";
+      }
+      // A NaN in one position of the gradient.
+      store_from_double(dtype, std::numeric_limits<double>::quiet_NaN(), gradient.at((7 * 9 + 8) * 10));
+      Tensor pulled(dtype, {1, channels, 9, 10});
+      ConvolutionProblem pull{ConvolutionPass::Input, s, pulled.view, gradient.view, {}, weight.view, {}, 1};
+      convolution_implementations().run(pull);
+      for (int64_t i = 0; i < pulled.count(); ++i) {
+        const bool reached = i % 10 <= 1 && i / 10 % 9 >= 7;
+        ASSERT_EQ(std::isnan(pulled.value(i)), reached) << i << ", " << channels << " channels";
+      }
+    }
+  }
+}
 
 TEST(ConvolutionList, DepthwiseGoesToItsOwnKernelAndEmptyProblemsToColumns) {
   Tensor input(DType::Float32, {1, 4, 6, 6}), weight(DType::Float32, {4, 1, 3, 3}), out(DType::Float32, {1, 4, 4, 4});
