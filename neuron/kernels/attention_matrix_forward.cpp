@@ -75,7 +75,7 @@ void finish(const AttentionProblem& p, State& s, const Rows& out, const Rows& lo
   const float scale = p.mask == nullptr && p.scale > 0 ? p.scale : 1.0f;
   if (!lanes.started) std::fill(lanes.result, lanes.result + p.value_depth * kLanes, 0.0f);
   alignas(64) float factors[kLanes];
-  for (int i = 0; i < kLanes; ++i) factors[i] = lanes.sums[i] == 0 ? 0.0f : 1.0f / lanes.sums[i];
+  for (int i = 0; i < kLanes; ++i) factors[i] = lanes.sums[i] == 0 ? 0.0f : 1.0f / lanes.weights[i];
   store_lanes(out, s.panel, lanes.result, factors, buffers.rows);
   for (int i = 0; i < s.panel.lanes; ++i) {
     int64_t head = s.panel.heads[i], position = s.panel.positions[i];

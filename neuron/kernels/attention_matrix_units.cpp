@@ -191,16 +191,17 @@ NEURON_INLINE Vector argument(Vector score, Vector factor, Vector shift) {
 NEURON_INLINE __m512i rounded_pair(Vector low, Vector high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
-// The same for finite numbers, halves away from zero, by integer operations: those run beside the multiplications, for
-// which tiles that are at work leave one unit of two.
-NEURON_INLINE Vector pack_finite(Vector x, Vector y) {
-  const __m512i half = _mm512_set1_epi32(0x8000);
-  alignas(64) static constexpr uint8_t kHigh[64] = {
-      2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15, 2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15,
-      2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15, 2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15};
-  __m512i low = _mm512_add_epi32(_mm512_castps_si512(x), half), high = _mm512_add_epi32(_mm512_castps_si512(y), half);
-  low = _mm512_shuffle_epi8(low, _mm512_load_si512(kHigh));
-  return _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, low, high));
+// x rounded to bfloat16, halves away from zero, and units of two that are, by integer operations: those run beside the
+// multiplications, for which tiles that are at work leave one unit of two.
+NEURON_INLINE Vector round_up_half(Vector x) {
+  __m512i y = _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+  return _mm512_castsi512_ps(_mm512_and_si512(y, _mm512_set1_epi32(static_cast<int32_t>(0xffff0000))));
+}
+NEURON_INLINE Vector join(Vector x, Vector y) {
+  const __m512i down = _mm512_set4_epi32(static_cast<int32_t>(0x80800f0e), static_cast<int32_t>(0x80800b0a),
+                                         static_cast<int32_t>(0x80800706), static_cast<int32_t>(0x80800302));
+  return _mm512_castsi512_ps(
+      _mm512_or_si512(_mm512_shuffle_epi8(_mm512_castps_si512(x), down), _mm512_castps_si512(y)));
 }
 
 // Unit i: x[i] rounded in the low half, y[i] in the high half.
@@ -216,35 +217,38 @@ constexpr int64_t kTogether = 32;  // keys whose scores are computed before thei
 
 template <int kVectors, bool kLarge, bool kKeep>
 NEURON_INLINE void exponentials_of(const float* scores, int64_t count, float scale, const float* shifts,
-                                   const float* keep, float* units, Vector (&sum)[kVectors]) {
+                                   const float* keep, float* units, Vector (&sum)[kVectors],
+                                   Vector (&weight)[kVectors]) {
   const Vector factor = set(scale * kLog2E);
   Vector shift[kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     shift[v] = shift_of<kLarge>(load(shifts + 16 * v), factor);
-    sum[v] = zero();
+    sum[v] = weight[v] = zero();
   }
-  auto exponential = [&](int64_t k, int v) NEURON_TARGET __attribute__((always_inline)) {
-    return power_of_two(argument<kLarge>(load(scores + k * kLanes + 16 * v), factor, shift[v]));
+  auto rounded = [&](int64_t k, int v) NEURON_TARGET __attribute__((always_inline)) {
+    Vector x = power_of_two(argument<kLarge>(load(scores + k * kLanes + 16 * v), factor, shift[v]));
+    sum[v] = add(sum[v], x);
+    if constexpr (kKeep) {
+      weight[v] = add(weight[v], x);
+      return round_up_half(multiply(x, load(keep + k * kLanes + 16 * v)));
+    } else {
+      x = round_up_half(x);
+      weight[v] = add(weight[v], x);
+      return x;
+    }
   };
-  auto kept = [&](Vector x, int64_t k, int v) NEURON_TARGET
-      __attribute__((always_inline)) { return kKeep ? multiply(x, load(keep + k * kLanes + 16 * v)) : x; };
   int64_t k = 0;
   for (; k + 2 <= count; k += 2) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      Vector x = exponential(k, v), y = exponential(k + 1, v);
-      sum[v] = add(add(sum[v], x), y);
-      store(units + k / 2 * kLanes + 16 * v, pack_finite(kept(x, k, v), kept(y, k + 1, v)));
+      Vector x = rounded(k, v);
+      store(units + k / 2 * kLanes + 16 * v, join(x, rounded(k + 1, v)));
     }
   }
   if (k < count) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      Vector x = exponential(k, v);
-      sum[v] = add(sum[v], x);
-      store(units + k / 2 * kLanes + 16 * v, pack(kept(x, k, v), zero()));
-    }
+    for (int v = 0; v < kVectors; ++v) store(units + k / 2 * kLanes + 16 * v, join(rounded(k, v), zero()));
   }
   for (int64_t u = (count + 1) / 2; u < round_up(count, 32) / 2; ++u) {
 #pragma GCC unroll 4
@@ -278,10 +282,11 @@ NEURON_TARGET void meet_of(const AttentionMeeting& m, AttentionLanes& lanes) {
                   m.first + k);
     }
     const float* keep = kKeep ? m.keep + k * kLanes : nullptr;
-    Vector sum[kVectors];
+    Vector sum[kVectors], weight[kVectors];
     __mmask16 changed[kVectors];
     unsigned any = 0;
-    exponentials_of<kVectors, kLarge, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum);
+    exponentials_of<kVectors, kLarge, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum,
+                                             weight);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       changed[v] = _mm512_cmp_ps_mask(sum[v], set(kMostSum), _CMP_NLE_UQ) |
@@ -303,6 +308,7 @@ NEURON_TARGET void meet_of(const AttentionMeeting& m, AttentionLanes& lanes) {
         store(lanes.largest + 16 * v, now);
         store(lanes.shifts + 16 * v, zero_where_below(now, -__FLT_MAX__, now));
         store(lanes.sums + 16 * v, multiply(load(lanes.sums + 16 * v), fade));
+        store(lanes.weights + 16 * v, multiply(load(lanes.weights + 16 * v), fade));
         store(fades + 16 * v, fade);
         Vector size = _mm512_abs_ps(multiply(load(lanes.shifts + 16 * v), set(scale)));
         large |= _mm512_cmp_ps_mask(size, set(kLargeScore), _CMP_GE_OQ) != 0;
@@ -315,13 +321,18 @@ NEURON_TARGET void meet_of(const AttentionMeeting& m, AttentionLanes& lanes) {
       }
       lanes.large |= large;
       if (lanes.large) {
-        exponentials_of<kVectors, true, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum);
+        exponentials_of<kVectors, true, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum,
+                                               weight);
       } else {
-        exponentials_of<kVectors, kLarge, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum);
+        exponentials_of<kVectors, kLarge, kKeep>(own, count, scale, lanes.shifts, keep, units + k / 2 * kLanes, sum,
+                                                 weight);
       }
     }
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) store(lanes.sums + 16 * v, add(load(lanes.sums + 16 * v), sum[v]));
+    for (int v = 0; v < kVectors; ++v) {
+      store(lanes.sums + 16 * v, add(load(lanes.sums + 16 * v), sum[v]));
+      store(lanes.weights + 16 * v, add(load(lanes.weights + 16 * v), weight[v]));
+    }
   }
   weigh(weighed, round_up(m.count, 32));
 }

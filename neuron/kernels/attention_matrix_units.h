@@ -27,9 +27,10 @@ constexpr float kLargeScore = 0x1p12f;
 
 // What the lanes of a panel keep between blocks of keys. `largest` and `shifts` are of scores not yet scaled, unless
 // they are masked; exponentials are taken less the shift, which is the largest score or a little below it, and 0 for a
-// lane without keys.
+// lane without keys. `sums` are of exponentials, `weights` of those as they were rounded for the result, so that errors
+// of rounding which all have in common leave it alone.
 struct AttentionLanes {
-  alignas(64) float largest[kLanes], shifts[kLanes] = {}, sums[kLanes] = {};
+  alignas(64) float largest[kLanes], shifts[kLanes] = {}, sums[kLanes] = {}, weights[kLanes] = {};
   float* result;  // [component][lane]
   bool started = false, large = false;
 };
