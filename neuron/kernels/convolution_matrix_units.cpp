@@ -4,8 +4,8 @@
 // tiles are read from there. Few channels are packed, pairs of them at all taps.
 //
 // Order of summation, for every element alike: steps of 32 as on matrix units in general (gemm_matrix_units.cpp), over
-// (tap, channel of the source) where channels fill steps well, else over (pair of channels, tap, channel of the pair);
-// the last kernel position first for gradients of inputs.
+// (block of 32 channels of the source, tap, channel of the block) where channels fill blocks well, else over (pair of
+// channels, tap, channel of the pair); the last kernel position first for gradients of inputs.
 #include "neuron/kernels/convolution_matrix_units.h"
 
 #include <immintrin.h>
@@ -102,16 +102,14 @@ void fill_pair(const SourcePlanes& planes, const uint16_t* a, const uint16_t* b,
   }
 }
 
-// Filters as [filter][kernel position][channel of the group], channels filled up with zeros to whole steps.
+// Filters as [filter][block of 32 channels][kernel position][channel], channels filled up with zeros.
 struct ArrangedFilters {
   uint16_t* values;  // and behind the last filter, those of a block may be read
-  int64_t channels;  // whole steps
   int64_t row;       // elements of a filter
 };
 
 // A block of up to 32 channels of a filter, to lines of the arranged one.
-void arrange_channels(const uint16_t* source, int64_t count, int64_t readable, int64_t kernel, uint16_t* target,
-                      int64_t distance) {
+void arrange_channels(const uint16_t* source, int64_t count, int64_t readable, int64_t kernel, uint16_t* target) {
   alignas(64) uint16_t lines[16 * kStepElements];
   std::vector<uint16_t> copy;
   if (count < kStepElements || readable < kStepElements * kernel + 16) {
@@ -121,9 +119,7 @@ void arrange_channels(const uint16_t* source, int64_t count, int64_t readable, i
   }
   for (int64_t k = 0; k < kernel; k += 16) {
     pack_left_tiles(source + k, 1, kernel, 16, kStepElements, reinterpret_cast<char*>(lines), kTileBytes);
-    for (int64_t i = 0; i < std::min<int64_t>(16, kernel - k); ++i) {
-      std::memcpy(target + (k + i) * distance, lines + i * kStepElements, kLineBytes);
-    }
+    std::memcpy(target + k * kStepElements, lines, static_cast<size_t>(std::min<int64_t>(16, kernel - k) * kLineBytes));
   }
 }
 
@@ -138,17 +134,17 @@ ArrangedFilters arrange_filters(const ConvolutionProblem& p) {
       const uint16_t* source = weight + f * channels * kernel;
       for (int64_t c = 0; c < channels; c += kStepElements) {
         const int64_t count = std::min(kStepElements, channels - c);
-        uint16_t* target = values + f * row + c;
+        uint16_t* target = values + f * row + c * kernel;
         if (kernel == 1) {
           std::copy_n(source + c, count, target);
           std::fill(target + count, target + kStepElements, uint16_t{0});
         } else {
-          arrange_channels(source + c * kernel, count, all - (f * channels + c) * kernel, kernel, target, whole);
+          arrange_channels(source + c * kernel, count, all - (f * channels + c) * kernel, kernel, target);
         }
       }
     }
   });
-  return {values, whole, row};
+  return {values, row};
 }
 
 // The columns of a block: which of them are positions of the result, and where these lie in a channel of it.
@@ -256,6 +252,12 @@ class Convolution {
   void run() {
     if (in_place_ || p_.pass == ConvolutionPass::Input) arranged_ = arrange_filters(p_);
     const int64_t images = std::clamp<int64_t>(kPlaneWords / std::max<int64_t>(1, image_), 1, s_.batch);
+    for (const WindowPass& pass : windows_.passes) {
+      if (pass.taps.empty()) {
+        fill_with_bias();
+        break;
+      }
+    }
     for (int64_t image = 0; image < s_.batch; image += images) {
       const int64_t count = std::min(images, s_.batch - image);
       fill(image, count);
@@ -292,15 +294,12 @@ class Convolution {
   void run_pass(const WindowPass& pass, int64_t first_image, int64_t images, bool first) {
     const auto taps = static_cast<int64_t>(pass.taps.size());
     const int64_t steps = in_place_ ? taps * pairs_ / kTileLines : divide_up(pairs_ * taps, kTileLines);
-    if (taps == 0) {
-      fill_with_bias(pass, first_image, images);
-      return;
-    }
+    if (taps == 0) return;
     const Left left = take_left(pass, steps, first);
     std::vector<int64_t> places;  // bytes of a step in place, or words to be packed
     if (in_place_) {
-      for (int64_t tap : pass.taps) {
-        for (int64_t pair = 0; pair < pairs_; pair += kTileLines) places.push_back((pair * plane_ + tap) * 4);
+      for (int64_t pair = 0; pair < pairs_; pair += kTileLines) {
+        for (int64_t tap : pass.taps) places.push_back((pair * plane_ + tap) * 4);
       }
     } else {
       for (int64_t pair = 0; pair < pairs_; ++pair) {
@@ -418,22 +417,17 @@ class Convolution {
     }
   }
 
-  // The result where no tap sees the source.
-  void fill_with_bias(const WindowPass& pass, int64_t first_image, int64_t images) const {
-    const int64_t channels = windows_.result_channels * s_.groups;
+  // For positions that no tap sees: all of the result, before the others are written.
+  void fill_with_bias() const {
     auto* result = static_cast<uint16_t*>(p_.result.data);
     const uint16_t* bias = elements(p_.bias);
-    for (int64_t i = first_image * channels; i < (first_image + images) * channels; ++i) {
-      for (int64_t q = 0; q < pass.positions(); ++q) {
-        const int64_t x = q % pass.count[2], y = q / pass.count[2] % pass.count[1];
-        const int64_t z = q / pass.count[2] / pass.count[1];
-        result[i * result_size_ +
-               ((pass.result_start[0] + z * pass.result_step[0]) * windows_.result[1] + pass.result_start[1] +
-                y * pass.result_step[1]) *
-                   windows_.result[2] +
-               pass.result_start[2] + x * pass.result_step[2]] = bias == nullptr ? uint16_t{0} : bias[i % channels];
+    const int64_t channels = windows_.result_channels * s_.groups;
+    const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, result_size_));
+    parallel_for(p_.threads, s_.batch * channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        std::fill_n(result + i * result_size_, result_size_, bias == nullptr ? uint16_t{0} : bias[i % channels]);
       }
-    }
+    });
   }
 
   Left take_left(const WindowPass& pass, int64_t steps, bool first) {
@@ -471,12 +465,14 @@ class Convolution {
     const int64_t rows = windows_.result_channels, count = std::min<int64_t>(32, rows - row);
     const auto taps = static_cast<int64_t>(pass.taps.size());
     if (in_place_) {  // rows are channels of the input, the sum runs over filters
-      const int64_t tap_steps = pairs_ / kTileLines;
-      for (int64_t t = 0; t < taps; ++t) {
-        const uint16_t* corner = arranged_.values + group * s_.group_filters() * arranged_.row +
-                                 pass.weights[static_cast<size_t>(t)] * arranged_.channels + row;
-        pack_left_tiles(corner, 1, arranged_.row, round_up(count, 16), s_.group_filters(),
-                        target + t * tap_steps * 2 * kTileBytes, 2 * kTileBytes);
+      for (int64_t filter = 0; filter < s_.group_filters(); filter += kStepElements) {
+        const uint16_t* corner =
+            arranged_.values + (group * s_.group_filters() + filter) * arranged_.row + row * s_.kernel_size();
+        for (int64_t position : pass.weights) {
+          pack_left_tiles(corner + position * kStepElements, 1, arranged_.row, 32,
+                          std::min(kStepElements, s_.group_filters() - filter), target, 0);
+          target += 2 * kTileBytes;
+        }
       }
       return;
     }
@@ -484,9 +480,23 @@ class Convolution {
     const bool forward = p_.pass == ConvolutionPass::Forward;
     const uint16_t* weight = elements(p_.weight);
     const int64_t kernel = s_.kernel_size(), channels = s_.group_channels();
+    if (forward) {  // the words of a row are pairs of neighbouring lines of the weight
+      std::vector<uint32_t> words(static_cast<size_t>(steps * kTileLines), 0);
+      for (int64_t r = 0; r < count; ++r) {
+        const uint16_t* source = weight + (group * s_.group_filters() + row + r) * channels * kernel;
+        for (int64_t c = 0; c < channels; c += 2) {
+          const uint16_t* a = source + c * kernel;
+          pair_line(a, c + 1 < channels ? a + kernel : nullptr, 1, kernel, words.data() + c / 2 * kernel);
+        }
+        for (int64_t step = 0; step < steps; ++step) {
+          std::memcpy(target + step * 2 * kTileBytes + r * kLineBytes, words.data() + step * kTileLines, kLineBytes);
+        }
+      }
+      return;
+    }
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t c = 0; c < windows_.source_channels; ++c) {
-        const int64_t filter = group * s_.group_filters() + (forward ? row + r : c), channel = forward ? c : row + r;
+        const int64_t filter = group * s_.group_filters() + c, channel = row + r;
         for (int64_t t = 0; t < taps; ++t) {
           const int64_t element = (c / 2 * taps + t) * 2 + c % 2;
           std::memcpy(target + element / kStepElements * 2 * kTileBytes + r * kLineBytes + element % kStepElements * 2,
@@ -520,10 +530,7 @@ std::string refuse(const ConvolutionProblem& p) {
   if (s.batch == 0 || s.output_size() == 0 || s.filters == 0 || s.channels == 0 || s.input_size() == 0) {
     return "the problem is empty";
   }
-  const int64_t least = p.pass == ConvolutionPass::Weight ? 16 : 2;
-  if (s.group_channels() < least) {
-    return fmt::format("{} channels in a group leave most of a tile empty", s.group_channels());
-  }
+  if (s.groups > 1 && s.group_channels() < 2) return "one channel in a group leaves most of a tile empty";
   return {};
 }
 

@@ -45,16 +45,21 @@ class WeightGradient {
     for (int d = 0; d < 3; ++d) {
       extent_[d] = (s_.output[d] - 1) * s_.stride[d] + (s_.kernel[d] - 1) * s_.dilation[d] + 1;
     }
-    plane_ = (extent_[0] * extent_[1] * extent_[2] + kSlackLines) * kLineBytes;
+    lane_channels_ = kStepElements;
+    while (s_.dilation[2] == 1 && lane_channels_ > 4 && s_.group_channels() <= lane_channels_ / 2) lane_channels_ /= 2;
+    neighbours_ = kStepElements / lane_channels_;
+    line_ = lane_channels_ * static_cast<int64_t>(sizeof(uint16_t));
+    kernel_runs_ = divide_up(s_.kernel[2], neighbours_);
+    plane_ = (extent_[0] * extent_[1] * extent_[2] * line_ + kSlackLines * kLineBytes) / kLineBytes * kLineBytes;
     channel_blocks_ = divide_up(s_.group_channels(), kStepElements);
     image_ = s_.groups * channel_blocks_ * plane_;
-    panels_ = channel_blocks_ * s_.kernel_size();
+    panels_ = channel_blocks_ * s_.kernel[0] * s_.kernel[1] * kernel_runs_;
     row_blocks_ = divide_up(s_.group_filters(), kBlock);
     image_steps_ = divide_up(s_.output_size(), kStepElements);
     for (int64_t z = 0; z < s_.output[0]; ++z) {
       for (int64_t y = 0; y < s_.output[1]; ++y) {
         const int64_t line = (z * s_.stride[0] * extent_[1] + y * s_.stride[1]) * extent_[2];
-        for (int64_t x = 0; x < s_.output[2]; ++x) places_.push_back((line + x * s_.stride[2]) * kLineBytes);
+        for (int64_t x = 0; x < s_.output[2]; ++x) places_.push_back((line + x * s_.stride[2]) * line_);
       }
     }
     places_.resize(static_cast<size_t>(image_steps_ * kStepElements), -1);
@@ -97,18 +102,28 @@ class WeightGradient {
   void fill_plane(int64_t channel, int64_t channels, char* target) const {
     const auto* input = static_cast<const uint16_t*>(p_.input.data);
     for (int64_t i = 0; i < extent_[0]; ++i) {
-      for (int64_t j = 0; j < extent_[1]; ++j, target += extent_[2] * kLineBytes) {
+      for (int64_t j = 0; j < extent_[1]; ++j, target += extent_[2] * line_) {
         const int64_t z = i - s_.padding[0], y = j - s_.padding[1];
         const bool outside = z < 0 || z >= s_.input[0] || y < 0 || y >= s_.input[1];
         const int64_t from = outside ? extent_[2] : std::min(s_.padding[2], extent_[2]);
         const int64_t to = outside ? extent_[2] : std::min(s_.padding[2] + s_.input[2], extent_[2]);
-        std::memset(target, 0, static_cast<size_t>(from * kLineBytes));
-        if (to > from) {  // a whole tile of lines at a time: what follows is written later
-          const int64_t start = (z * s_.input[1] + y) * s_.input[2] + from - s_.padding[2];
+        std::memset(target, 0, static_cast<size_t>(from * line_));
+        if (to == from) {
+          std::memset(target + to * line_, 0, static_cast<size_t>((extent_[2] - to) * line_));
+          continue;
+        }
+        const int64_t start = (z * s_.input[1] + y) * s_.input[2] + from - s_.padding[2];
+        if (lane_channels_ < kStepElements) {
+          auto* elements = reinterpret_cast<uint16_t*>(target + from * line_);
+          for (int64_t c = 0; c < lane_channels_; ++c) {
+            const uint16_t* source = input + (channel + c) * s_.input_size() + start;
+            for (int64_t x = 0; x < to - from; ++x) elements[x * lane_channels_ + c] = c < channels ? source[x] : 0;
+          }
+        } else {  // a whole tile of lines at a time: what follows is written later
           pack_left_tiles(input + channel * s_.input_size() + start, 1, s_.input_size(), to - from, channels,
                           target + from * kLineBytes, 0);
         }
-        std::memset(target + to * kLineBytes, 0, static_cast<size_t>((extent_[2] - to) * kLineBytes));
+        std::memset(target + to * line_, 0, static_cast<size_t>((extent_[2] - to) * line_));
       }
     }
   }
@@ -162,12 +177,12 @@ class WeightGradient {
   // The same steps of 32 channels at a kernel position.
   void pack_panel(int64_t group, int64_t panel, int64_t begin, int64_t steps, char* target) const {
     const int64_t position = panel / channel_blocks_, block = panel % channel_blocks_;
-    const int64_t e = position % s_.kernel[2], b = position / s_.kernel[2] % s_.kernel[1];
-    const int64_t a = position / s_.kernel[2] / s_.kernel[1];
+    const int64_t e = position % kernel_runs_ * neighbours_, b = position / kernel_runs_ % s_.kernel[1];
+    const int64_t a = position / kernel_runs_ / s_.kernel[1];
     const int64_t tap = ((a * s_.dilation[0] * extent_[1] + b * s_.dilation[1]) * extent_[2] + e * s_.dilation[2]);
     for (int64_t s = begin; s < begin + steps; ++s, target += 2 * kTileBytes) {
       const char* plane = planes_ + s / image_steps_ * image_ + (group * channel_blocks_ + block) * plane_;
-      pack_right_lines(plane + tap * kLineBytes, places_.data() + s % image_steps_ * kStepElements, target);
+      pack_right_lines(plane + tap * line_, places_.data() + s % image_steps_ * kStepElements, target);
     }
   }
 
@@ -182,11 +197,12 @@ class WeightGradient {
                      const int64_t group = f / s_.group_filters(), filter = f % s_.group_filters();
                      for (int64_t block = 0; block < channel_blocks_; ++block) {
                        for (int64_t k = 0; k < size; ++k) {
-                         const int64_t panel = group * panels_ + k * channel_blocks_ + block;
+                         const int64_t e = k % s_.kernel[2], run = k / s_.kernel[2] * kernel_runs_ + e / neighbours_;
+                         const int64_t panel = group * panels_ + run * channel_blocks_ + block;
                          std::memcpy(lines + k * kBlock,
                                      totals_ + (panel * row_blocks_ + filter / kBlock) * kBlock * kBlock +
-                                         filter % kBlock * kBlock,
-                                     kBlock * sizeof(float));
+                                         filter % kBlock * kBlock + e % neighbours_ * lane_channels_,
+                                     static_cast<size_t>(lane_channels_) * sizeof(float));
                        }
                        const int64_t count = std::min(kBlock, channels - block * kBlock);
                        detected_gemm_microkernel()->pack(PackedSource::Float32, lines, kBlock, 1, size, count,
@@ -201,6 +217,8 @@ class WeightGradient {
   const ConvolutionProblem& p_;
   const ConvolutionShape& s_;
   int64_t extent_[3];  // of the padded input that is used
+  int64_t lane_channels_, neighbours_, line_,
+      kernel_runs_;  // of a line of 32: channels, positions; bytes of a position
   int64_t plane_, channel_blocks_, image_, panels_, row_blocks_, image_steps_;
   std::vector<int64_t> places_;  // of an image's output positions in a plane, in bytes; -1: zeros
   const char* planes_ = nullptr;
