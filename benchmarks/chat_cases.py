@@ -1,15 +1,20 @@
-"""A decoding step of the chat model's shape (SmolLM2-135M), with random weights: `make bench ARGS="--only chat"`."""
+"""A decoding step of the chat model's shape (SmolLM2-135M), with random weights: `make bench ARGS="--only chat"`. The CPU
+runs it eagerly; the device eagerly, and as a graph."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
 from harness import Case, Step
 
-CONTEXT = 64  # tokens whose keys and values are kept
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+CONTEXT, TOKEN = 64, 7  # tokens whose keys and values are kept, and the one behind them
 
 
 def configuration():
@@ -26,16 +31,22 @@ def configuration():
     )
 
 
+def make_model(device: str, dtype: torch.dtype):
+    import transformers
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return transformers.LlamaForCausalLM(configuration()).to(device=device, dtype=dtype).eval()
+
+
 def decoding(dtype: torch.dtype) -> Callable[[str], Step]:
     def setup(device: str) -> Step:
         import transformers
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            model = transformers.LlamaForCausalLM(configuration()).to(device=device, dtype=dtype).eval()
+        model = make_model(device, dtype)
         cache = transformers.DynamicCache(config=model.config)
         prompt = torch.arange(CONTEXT, device=device)[None]
-        token = torch.tensor([[7]], device=device)
+        token = torch.tensor([[TOKEN]], device=device)
 
         @torch.inference_mode()
         def step() -> torch.Tensor:
@@ -50,9 +61,32 @@ def decoding(dtype: torch.dtype) -> Callable[[str], Step]:
     return setup
 
 
+def replaying(dtype: torch.dtype) -> Callable[[str], Step]:
+    def setup(device: str) -> Step:
+        if device == "cpu":
+            return decoding(dtype)(device)
+        from graph_decoder import GraphDecoder
+
+        decoder = GraphDecoder(make_model(device, dtype))
+        decoder.read(list(range(CONTEXT)))
+
+        def step() -> torch.Tensor:
+            decoder.go_back(CONTEXT)
+            return decoder.force(TOKEN).clone()
+
+        return step
+
+    return setup
+
+
 def chat_cases() -> list[Case]:
-    cases = {"chat decode step, float32": torch.float32, "chat decode step, bfloat16": torch.bfloat16}
     return [
-        Case(name, decoding(dtype), group="chat", tolerance=1e-3 if dtype == torch.float32 else math.inf)
-        for name, dtype in cases.items()
+        Case(
+            f"chat decode step{how}, {str(dtype).removeprefix('torch.')}",
+            setup(dtype),
+            group="chat",
+            tolerance=1e-3 if dtype == torch.float32 else math.inf,
+        )
+        for how, setup in (("", decoding), (" as a graph", replaying))
+        for dtype in (torch.float32, torch.bfloat16)
     ]

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import torch_neuronx.testing
+from chat_cases import decoding, replaying
 from harness import Times, duration, measure, pin_to_one_core
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
@@ -87,17 +88,18 @@ def main() -> None:
     pin_to_one_core()
     print("| step | CPU eager | neuron eager | neuron graph | host: eager / graph | total: eager / graph |")
     print("|---|---|---|---|---|---|")
-    for name, make in (
-        ("4 layers forward, 8x64", forward),
-        ("4 layers training, 8x64", training),
-        ("GPT training, 2 layers, width 64", gpt),
+    for name, make, graphed in (
+        ("4 layers forward, 8x64", forward, replay),
+        ("4 layers training, 8x64", training, replay),
+        ("GPT training, 2 layers, width 64", gpt, replay),
+        ("decoding step of the chat model", decoding(torch.float32), lambda _: replaying(torch.float32)("neuron")),
     ):
         torch.manual_seed(0)
         steps = {"cpu": make("cpu")}
         torch.manual_seed(0)
         steps["eager"] = make("neuron")
         torch.manual_seed(0)
-        steps["graph"] = replay(make)
+        steps["graph"] = graphed(make)
         for _ in range(3):
             steps["eager"]()  # as many as the graph has taken
         times = {which: Times() for which in steps}

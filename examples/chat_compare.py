@@ -34,7 +34,7 @@ class Generator:
     def generate(self, tokens: torch.Tensor, count: int) -> tuple[list[int], GenerationTimer]:
         timer = GenerationTimer()
         if self.decoder is not None:
-            self.decoder.forget()
+            self.decoder.go_back(0)
             prompt = tokens[0].tolist()
             return timer.watch(prompt, self.decoder.stream(prompt, count)), timer
         tokens = tokens.to(self.model.device)
@@ -46,7 +46,7 @@ class Generator:
         """As `forced_logits`."""
         if self.decoder is None:
             return forced_logits(self.model, tokens, answer)
-        self.decoder.forget()
+        self.decoder.go_back(0)
         return self.decoder.score(tokens[0].tolist(), answer).cpu().double()
 
 

@@ -185,14 +185,23 @@ class GraphDecoder:
         """The logits, [answer, vocabulary], of each token of `answer` after `tokens` and the answer before it; one replay
         a token, as in generation."""
         rows = [self.read(tokens).clone()]
-        for token in answer[:-1]:
-            self.token.fill_(token)
-            rows.append(self.step(token).clone())
+        rows += [self.force(token).clone() for token in answer[:-1]]
         return torch.cat(rows)
 
-    def forget(self) -> None:
-        """Keeps no tokens: the next prompt is computed from its beginning."""
-        self.tokens = []
+    @torch.inference_mode()
+    def force(self, token: int) -> torch.Tensor:
+        """Goes on by `token`, whatever the last step selected, and gives `logits`."""
+        self.token.fill_(token)
+        return self.step(token)
+
+    @torch.inference_mode()
+    def go_back(self, length: int) -> None:
+        """Keeps the first `length` tokens. 0: the next prompt is computed from its beginning."""
+        if length > len(self.tokens):
+            raise ValueError(f"there are {len(self.tokens)} tokens, fewer than {length}")
+        del self.tokens[length:]
+        self.cache.length = length
+        self.cache.position.fill_(length)
 
     def read(self, tokens: Sequence[int]) -> torch.Tensor:
         """Makes `tokens` those that are kept and gives `logits` of the one after them. Computes what is new, and at least
@@ -204,8 +213,7 @@ class GraphDecoder:
             if ours != theirs:
                 break
             kept += 1
-        self.tokens = list(tokens[:kept])
-        self.cache.length = kept
+        self.go_back(kept)
         self.make_room(len(tokens))
         with torch.inference_mode():
             added = torch.tensor([tokens[kept:]], device=self.model.device)

@@ -43,40 +43,62 @@ std::vector<double> checked_weights(const TensorView& weights, int64_t row) {
   return values;
 }
 
+// The `samples` categories with the smallest exponential variates of rate weight, in their order. Categories without
+// weight come last; most are when only the best of many are kept, and no number is made for them.
+template <typename Give>
+void sample_without_replacement(const std::vector<double>& values, int64_t samples, uint64_t seed, uint64_t counter,
+                                Give&& give) {
+  std::vector<std::pair<double, int64_t>> order;
+  double least = HUGE_VAL;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == 0) continue;
+    const double number = philox_uniform(seed, counter + i);
+    // -log(1 - u) is not less than u, but for roundings: of one sample most logarithms need not be known.
+    constexpr double kRoundings = 1 - 0x1p-40;
+    if (samples == 1 && number * kRoundings > least * values[i]) continue;
+    const double time = -std::log(1 - number) / values[i];
+    if (samples == 1) {
+      if (time >= least && !order.empty()) continue;
+      order.clear();
+      least = time;
+    }
+    order.emplace_back(time, static_cast<int64_t>(i));
+  }
+  const int64_t sorted = std::min(samples, static_cast<int64_t>(order.size()));
+  std::partial_sort(order.begin(), order.begin() + sorted, order.end());
+  for (int64_t s = 0; s < sorted; ++s) give(s, order[static_cast<size_t>(s)].second);
+  int64_t s = sorted;
+  for (size_t i = 0; i < values.size() && s < samples; ++i) {
+    if (values[i] == 0) give(s++, static_cast<int64_t>(i));
+  }
+}
+
 // outputs: (rows, samples) int64; inputs: weights (rows, categories); attributes: with replacement.
-// With replacement: the cumulative weights are searched for a uniform number each. Without: the categories with the
-// smallest exponential variates of rate weight, in their order.
+// With replacement: the cumulative weights are searched for a uniform number each.
 void run_multinomial(const Call& call) {
   const TensorView &out = call.outputs[0], &weights = call.inputs[0];
   const auto seed = static_cast<uint64_t>(call.scalars[0].as_int());
   auto counter = static_cast<uint64_t>(call.scalars[1].as_int());
   const int64_t rows = out.sizes[0], samples = out.sizes[1], categories = weights.sizes[1];
-  for (int64_t row = 0; row < rows; ++row) checked_weights(weights, row);
+  // Nothing is written when any row is refused.
+  for (int64_t row = 0; rows > 1 && row < rows; ++row) checked_weights(weights, row);
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<double> values = checked_weights(weights, row);
     auto give = [&](int64_t sample, int64_t category) {
       *reinterpret_cast<int64_t*>(element(out, row * out.strides[0] + sample * out.strides[1])) = category;
     };
-    if (call.attributes[0] != 0) {
-      for (size_t i = 1; i < values.size(); ++i) values[i] += values[i - 1];
-      for (int64_t s = 0; s < samples; ++s) {
-        const double point = philox_uniform(seed, counter++) * values.back();
-        auto found = std::upper_bound(values.begin(), values.end(), point);
-        // Rounding can carry the point to the end: the last category with a weight.
-        if (found == values.end()) found = std::lower_bound(values.begin(), values.end(), values.back());
-        give(s, found - values.begin());
-      }
-    } else {
-      std::vector<std::pair<double, int64_t>> order;
-      for (int64_t i = 0; i < categories; ++i) {
-        const double variate = -std::log(1 - philox_uniform(seed, counter++));
-        order.emplace_back(variate / values[static_cast<size_t>(i)], i);
-      }
-      // 0 / 0 is no order: a category without weight comes last.
-      for (auto& [time, i] : order)
-        if (values[static_cast<size_t>(i)] == 0) time = HUGE_VAL;
-      std::partial_sort(order.begin(), order.begin() + samples, order.end());
-      for (int64_t s = 0; s < samples; ++s) give(s, order[static_cast<size_t>(s)].second);
+    if (call.attributes[0] == 0) {
+      sample_without_replacement(values, samples, seed, counter, give);
+      counter += static_cast<uint64_t>(categories);
+      continue;
+    }
+    for (size_t i = 1; i < values.size(); ++i) values[i] += values[i - 1];
+    for (int64_t s = 0; s < samples; ++s) {
+      const double point = philox_uniform(seed, counter++) * values.back();
+      auto found = std::upper_bound(values.begin(), values.end(), point);
+      // Rounding can carry the point to the end: the last category with a weight.
+      if (found == values.end()) found = std::lower_bound(values.begin(), values.end(), values.back());
+      give(s, found - values.begin());
     }
   }
 }

@@ -39,11 +39,11 @@ TEST(RandomPermutation, HoldsEachNumberOnceAndFollowsTheSeed) {
   EXPECT_NE(permutation(257, 1, 260), first);
 }
 
-std::vector<int64_t> draw(std::vector<float> weights, int64_t samples, bool replacement) {
+std::vector<int64_t> draw(std::vector<float> weights, int64_t samples, bool replacement, int64_t offset = 0) {
   std::vector<int64_t> drawn(static_cast<size_t>(samples));
   TensorView out{drawn.data(), DType::Int64, {1, samples}, {samples, 1}};
   TensorView in{weights.data(), DType::Float32, {1, static_cast<int64_t>(weights.size())}, {0, 1}};
-  Scalar scalars[] = {Scalar::of(int64_t{3}), Scalar::of(int64_t{0})};
+  Scalar scalars[] = {Scalar::of(int64_t{3}), Scalar::of(offset)};
   int64_t attributes[] = {replacement};
   find_kernel("multinomial")
       ->run({.outputs = {&out, 1}, .inputs = {&in, 1}, .attributes = attributes, .scalars = scalars});
@@ -63,6 +63,29 @@ TEST(Multinomial, WithoutReplacementTakesWeightedCategoriesFirst) {
   EXPECT_EQ(drawn[3], 1);
   std::sort(drawn.begin(), drawn.end());
   EXPECT_EQ(drawn, (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(Multinomial, OneSampleIsTheFirstOfSeveral) {
+  for (int64_t offset = 0; offset < 400 * 16; offset += 16) {
+    std::vector<float> weights(16);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const auto number = static_cast<float>(philox_uniform(7, static_cast<uint64_t>(offset) + i));
+      weights[i] = number < 0.3f ? 0.0f : std::pow(number, 8.0f);  // some none, some little
+    }
+    // All of them, by the definition.
+    std::vector<std::pair<double, int64_t>> order;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const double variate = -std::log(1 - philox_uniform(3, static_cast<uint64_t>(offset) + i));
+      order.emplace_back(weights[i] == 0 ? HUGE_VAL : variate / static_cast<double>(weights[i]),
+                         static_cast<int64_t>(i));
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<int64_t> all = draw(weights, 16, false, offset), expected;
+    for (const auto& [time, category] : order) expected.push_back(category);
+    ASSERT_EQ(all, expected);
+    ASSERT_EQ(draw(weights, 1, false, offset)[0], expected[0]);
+    ASSERT_EQ(draw(weights, 3, false, offset)[2], expected[2]);
+  }
 }
 
 TEST(Multinomial, RefusesWhatIsNoDistribution) {
