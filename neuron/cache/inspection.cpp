@@ -27,8 +27,7 @@ void inspect_file(const fs::path& path, const std::string& build, DirectoryRepor
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const EntryState state = check_entry(text, build);
-  ++report.entries;
-  report.bytes += text.size();
+  ++report.read;
   if (state == EntryState::Good) return;
   if (state == EntryState::OtherBuild || state == EntryState::OtherFormat) {
     ++report.other_builds;
@@ -40,7 +39,7 @@ void inspect_file(const fs::path& path, const std::string& build, DirectoryRepor
 
 }  // namespace
 
-DirectoryReport inspect_directory(const Settings& settings) {
+DirectoryReport inspect_directory(const Settings& settings, uint64_t most_read) {
   DirectoryReport report;
   report.path = settings.directory;
   report.limit = settings.disk_limit;
@@ -63,7 +62,12 @@ DirectoryReport inspect_directory(const Settings& settings) {
     if (it.depth() != 1 || !it->is_regular_file(gone)) continue;
     const std::string name = it->path().filename().string();
     if (is_temporary_name(name)) ++report.temporary;
-    if (is_entry_name(name)) inspect_file(it->path(), settings.build, report);
+    if (!is_entry_name(name)) continue;
+    const auto size = it->file_size(gone);
+    if (gone) continue;
+    ++report.entries;
+    report.bytes += size;
+    if (report.read < most_read) inspect_file(it->path(), settings.build, report);
   }
   return report;
 }

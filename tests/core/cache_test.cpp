@@ -488,6 +488,7 @@ TEST_F(CacheTest, InspectionTellsWhatLiesThereAndChangesNothing) {
   const DirectoryReport report = inspect_directory(settings());
   EXPECT_TRUE(report.exists);
   EXPECT_EQ(report.entries, 6u);
+  EXPECT_EQ(report.read, 6u);
   EXPECT_EQ(report.damaged, 2u);
   EXPECT_EQ(report.damaged_files.size(), 2u);
   EXPECT_EQ(report.other_builds, 1u);
@@ -495,6 +496,11 @@ TEST_F(CacheTest, InspectionTellsWhatLiesThereAndChangesNothing) {
   EXPECT_GT(report.bytes, 300u);
   EXPECT_GT(report.free_bytes, 0);
   EXPECT_EQ(files().size(), 8u);
+
+  const DirectoryReport sample = inspect_directory(settings(), 2);
+  EXPECT_EQ(sample.read, 2u);
+  EXPECT_EQ(sample.entries, 6u);
+  EXPECT_EQ(sample.bytes, report.bytes);
 
   Settings blocked = settings();
   blocked.directory = foreign / "below a file";

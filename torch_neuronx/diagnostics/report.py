@@ -86,6 +86,8 @@ def _cache_text(cache: Facts) -> str:
         f"{cache['path']}: {cache['entries']} entries, {size_text(cache['bytes'])} of {size_text(cache['limit_bytes'])}, "
         f"{state}"
     )
+    if cache["read"] < cache["entries"]:
+        text += f"; of {cache['read']} that were read"
     for key, name in (("other_builds", "of other builds"), ("damaged", "damaged"), ("temporary", "unfinished")):
         if cache[key]:
             text += f", {cache[key]} {name}"

@@ -59,6 +59,7 @@ nb::dict cache_directory() {
   result["bytes"] = report.bytes;
   result["limit_bytes"] = report.limit;
   result["free_bytes"] = report.free_bytes;
+  result["read"] = report.read;
   result["other_builds"] = report.other_builds;
   result["temporary"] = report.temporary;
   result["damaged"] = report.damaged;
