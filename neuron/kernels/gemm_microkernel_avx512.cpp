@@ -4,6 +4,10 @@
 #include "neuron/kernels/gemm_microkernel.h"
 #include "neuron/kernels/gemm_pack.h"
 
+// The compiler's own header leaves the unused operand of masked intrinsics undefined and then warns of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 #define NEURON_TARGET __attribute__((target("avx512f,avx512vl,fma")))
 #define NEURON_INLINE __attribute__((target("avx512f,avx512vl,fma"), always_inline)) inline
 
@@ -35,8 +39,15 @@ struct Units {
 namespace neuron::kernels {
 namespace {
 
-void store(PackedSource type, const float* values, int64_t count, void* target) {
-  gemm_microkernel_avx2.store(type, values, count, target);
+NEURON_TARGET void store(PackedSource type, const float* values, int64_t count, void* target) {
+  if (type != PackedSource::Float16) return gemm_microkernel_avx2.store(type, values, count, target);
+  auto* rounded = static_cast<uint16_t*>(target);
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const __m256i sixteen = _mm512_cvtps_ph(_mm512_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(rounded + i), sixteen);
+  }
+  if (i < count) gemm_microkernel_avx2.store(type, values + i, count - i, rounded + i);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ using GemmFunction = void (*)(const char* transpose_a, const char* transpose_b, 
                               const int* k, const T* alpha, const T* a, const int* lda, const T* b, const int* ldb,
                               const T* beta, T* c, const int* ldc);
 
+constexpr int64_t kFewVectors = 64, kLargeMatrix = 1 << 22;  // the latter in elements
+
 // A product as BLAS sees it, column-major: c [m, n] = alpha * a b + beta * c.
 template <typename T>
 struct ColumnMajorCall {
@@ -227,8 +229,12 @@ std::string refuse(const GemmProblem& p) {
   if (!process_threads_can_be_limited() || function_of<Single>() == nullptr) {
     return "no BLAS with a thread limit per caller is in this process";
   }
-  if (p.dtype == DType::Float32 && !made_by_intel() && detected_gemm_microkernel() == &gemm_microkernel_avx512) {
-    return "the packed product is faster on this processor";
+  if (p.dtype == DType::Float32 && detected_gemm_microkernel() == &gemm_microkernel_avx512) {
+    if (!made_by_intel()) return "the packed product is faster on this processor";
+    if (p.batch > 1) return "the packed product is faster for a batch";
+    if (std::min(p.m, p.n) <= kFewVectors && std::max(p.m, p.n) * p.k >= kLargeMatrix) {
+      return "the packed product is faster for a large matrix and a few vectors";
+    }
   }
   return {};
 }

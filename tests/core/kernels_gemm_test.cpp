@@ -228,6 +228,27 @@ TEST(Gemm, BitsOfBFloat16UnitsDoNotDependOnLayoutOrThreads) {
   }
 }
 
+TEST(Gemm, EverySetRoundsToFloat16Alike) {
+  std::vector<float> values;
+  for (uint32_t bits = 0; bits < 0xffff0000u; bits += 0x00012345u) {
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    if (!std::isnan(value)) values.push_back(value);
+  }
+  for (const GemmMicrokernel* set : {&gemm_microkernel_avx2, detected_gemm_microkernel()}) {
+    for (size_t count : {size_t{1}, size_t{15}, size_t{16}, size_t{45}, values.size()}) {
+      std::vector<uint16_t> rounded(count);
+      set->store(PackedSource::Float16, values.data() + values.size() - count, static_cast<int64_t>(count),
+                 rounded.data());
+      for (size_t i = 0; i < count; ++i) {
+        uint16_t expected;
+        store_from_double(DType::Float16, values[values.size() - count + i], &expected);
+        ASSERT_EQ(rounded[i], expected) << set->name << ", " << values[values.size() - count + i];
+      }
+    }
+  }
+}
+
 // docs/numerics.md: a chain of steps of 32 elements; a step is the sum of the even positions plus that of the odd ones.
 TEST(Gemm, MatrixUnitsSumStepsInOrder) {
   if (!has_bfloat16_matrix_units()) GTEST_SKIP() << "no AMX-BF16 here";
