@@ -261,7 +261,9 @@ void store_panel(const AttentionProblem& p, const Rows& rows, const Panel& panel
 
 void widen_mask(const AttentionProblem& p, const char* mask, int64_t step, int64_t count, float* values) {
   DType dtype = p.mask->dtype;
-  if (dtype == DType::Bool) {
+  if (dtype == DType::Bool && step == 1) {
+    for (int64_t j = 0; j < count; ++j) values[j] = mask[j] != 0 ? 0.0f : kLowest;
+  } else if (dtype == DType::Bool) {
     for (int64_t j = 0; j < count; ++j) values[j] = mask[j * step] != 0 ? 0.0f : kLowest;
   } else {
     widen_row(dtype, mask, step / static_cast<int64_t>(dtype_size(dtype)), count, values);
@@ -273,14 +275,14 @@ bool load_bias(const AttentionProblem& p, const AttentionProblem::MaskRows& mask
   bool direct = p.mask->dtype == DType::Float32 && mask.step == static_cast<int64_t>(sizeof(float));
   bool shared = mask.row == 0 && mask.head == 0;
   int rows = shared ? 1 : panel.lanes;
-  float* copies = direct ? nullptr : scratch.get<float>(kLanes * kKeyBlock);
+  float* copies = direct ? nullptr : scratch.get<float>(kLanes * count);
   const char* sources[kLanes];
   bool open = false;
   for (int i = 0; i < rows; ++i) {
     const char* row = mask.data + panel.heads[i] * mask.head + panel.positions[i] * mask.row + first * mask.step;
     if (copies != nullptr) {
-      widen_mask(p, row, mask.step, count, copies + i * kKeyBlock);
-      row = reinterpret_cast<const char*>(copies + i * kKeyBlock);
+      widen_mask(p, row, mask.step, count, copies + i * count);
+      row = reinterpret_cast<const char*>(copies + i * count);
     }
     sources[i] = row;
     auto* values = reinterpret_cast<const float*>(row);

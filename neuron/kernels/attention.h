@@ -11,7 +11,7 @@
 
 namespace neuron::kernels {
 
-constexpr int64_t kKeyBlock = 256;  // part of the order of summation
+constexpr int64_t kKeyBlock = 128;  // part of the order of summation
 
 // Rows of one batch entry: [heads, rows, columns], strides in bytes.
 struct Rows {

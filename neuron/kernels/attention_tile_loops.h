@@ -227,14 +227,15 @@ NEURON_TARGET void rows_by_rows(const char* left, int64_t left_bytes, int64_t co
 // least relative error with p(0) = 1, which is 0.77 ulp. The relative error is below 2 ulp + 1.25 |x| 2^-24. Results
 // below 2^-125 are zero.
 NEURON_INLINE Vector exponential(Vector x) {
-  Vector y = multiply(x, set(1.44269504f)), n = nearest(y), f = subtract(y, n);
+  Vector y = multiply(x, set(1.44269504f)), n, f;
+  split(y, n, f);
   Vector p = set(0.00132647272057961f);
   p = multiply_add(p, f, set(0.009671512648628321f));
   p = multiply_add(p, f, set(0.05550733743312753f));
   p = multiply_add(p, f, set(0.24022242085238404f));
   p = multiply_add(p, f, set(0.6931469775990815f));
   p = multiply_add(p, f, set(1.0f));
-  return zero_where_below(y, -125.0f, times_power_of_two(p, n));
+  return times_power_of_two(p, n, y, -125.0f);
 }
 
 NEURON_TARGET void mask_scores(float* scores, int64_t count, int lanes, const float* bias, const int64_t* limits,

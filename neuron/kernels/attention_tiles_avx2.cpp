@@ -60,24 +60,25 @@ NEURON_INLINE Vector multiply_add(Vector x, Vector y, Vector z) {
 // The second operand where the first is NaN.
 NEURON_INLINE Vector maximum(Vector x, Vector y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
 
-// The nearest integers, halves to even.
-NEURON_INLINE Vector nearest(Vector x) {
+// x = n + f with n the nearest integer, halves to even; both are exact.
+NEURON_INLINE void split(Vector x, Vector& n, Vector& f) {
   constexpr int kMode = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-  return {_mm256_round_ps(x.a, kMode), _mm256_round_ps(x.b, kMode)};
-}
-NEURON_INLINE __m256 half_times_power_of_two(__m256 x, __m256 n) {
-  __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
-  return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_add_epi32(exponent, _mm256_set1_epi32(0x3f800000))));
-}
-// x times 2 to the integers n; the result is not denormal.
-NEURON_INLINE Vector times_power_of_two(Vector x, Vector n) {
-  return {half_times_power_of_two(x.a, n.a), half_times_power_of_two(x.b, n.b)};
+  n = {_mm256_round_ps(x.a, kMode), _mm256_round_ps(x.b, kMode)};
+  f = subtract(x, n);
 }
 // y, zero where x is below the bound.
 NEURON_INLINE Vector zero_where_below(Vector x, float bound, Vector y) {
   __m256 limit = _mm256_set1_ps(bound);
   return {_mm256_and_ps(_mm256_cmp_ps(x.a, limit, _CMP_NLT_UQ), y.a),
           _mm256_and_ps(_mm256_cmp_ps(x.b, limit, _CMP_NLT_UQ), y.b)};
+}
+NEURON_INLINE __m256 half_times_power_of_two(__m256 x, __m256 n) {
+  __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
+  return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_add_epi32(exponent, _mm256_set1_epi32(0x3f800000))));
+}
+// x times 2 to the integers n, which is not denormal; zero where y is below the bound.
+NEURON_INLINE Vector times_power_of_two(Vector x, Vector n, Vector y, float bound) {
+  return zero_where_below(y, bound, {half_times_power_of_two(x.a, n.a), half_times_power_of_two(x.b, n.b)});
 }
 
 NEURON_INLINE Integers integers(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }

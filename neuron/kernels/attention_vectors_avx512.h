@@ -26,12 +26,15 @@ NEURON_INLINE Vector multiply(Vector x, Vector y) { return _mm512_mul_ps(x, y); 
 NEURON_INLINE Vector multiply_add(Vector x, Vector y, Vector z) { return _mm512_fmadd_ps(x, y, z); }
 // The second operand where the first is NaN.
 NEURON_INLINE Vector maximum(Vector x, Vector y) { return _mm512_max_ps(x, y); }
-// The nearest integers, halves to even.
-NEURON_INLINE Vector nearest(Vector x) {
-  return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+// x = n + f with n the nearest integer, halves to even; both are exact.
+NEURON_INLINE void split(Vector x, Vector& n, Vector& f) {
+  f = _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  n = _mm512_sub_ps(x, f);
 }
-// x times 2 to the integers n; the result is not denormal.
-NEURON_INLINE Vector times_power_of_two(Vector x, Vector n) { return _mm512_scalef_ps(x, n); }
+// x times 2 to the integers n, which is not denormal; zero where y is below the bound.
+NEURON_INLINE Vector times_power_of_two(Vector x, Vector n, Vector y, float bound) {
+  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(y, _mm512_set1_ps(bound), _CMP_NLT_UQ), x, n);
+}
 // y, zero where x is below the bound.
 NEURON_INLINE Vector zero_where_below(Vector x, float bound, Vector y) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(bound), _CMP_NLT_UQ), y);

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import torch_neuronx
 
-# Query, key, value, options. More than 48 queries or 256 keys: more than one panel, more than one block.
+# Query, key, value, options. More than 48 queries or 128 (bfloat16: 256) keys: more than one panel, more than one block.
 CASES = {
     "plain": ((2, 3, 33, 16), (2, 3, 33, 16), (2, 3, 33, 16), {}),
     "causal": ((2, 3, 130, 32), (2, 3, 130, 32), (2, 3, 130, 32), {"is_causal": True}),
