@@ -58,6 +58,11 @@ double log_gamma(double x) {
 using RealFunction = double (*)(double);
 using ComplexFunction = std::complex<double> (*)(const std::complex<double>&);
 
+double gelu_derivative(double x) {
+  const double density = std::exp(-0.5 * x * x) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return 0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)) + x * density;
+}
+
 struct Function {
   std::string_view name;
   RealFunction real;
@@ -79,6 +84,7 @@ const Function table[] = {
     {"erfc", [](double x) { return std::erfc(x); }, nullptr},
     {"erfinv", erfinv, nullptr},
     {"exp2", [](double x) { return std::exp2(x); }, [](const std::complex<double>& x) { return std::exp(x * ln2); }},
+    {"gelu_derivative", gelu_derivative, nullptr},
     {"lgamma", log_gamma, nullptr},
     {"log10", [](double x) { return std::log10(x); }, [](const std::complex<double>& x) { return std::log10(x); }},
     {"log2", [](double x) { return std::log2(x); }, [](const std::complex<double>& x) { return std::log(x) / ln2; }},

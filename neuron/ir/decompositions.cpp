@@ -105,6 +105,12 @@ Value erf(Formula& f, Value x) {
   return f.select(f.below(f.abs(x), 1), erf_near_zero(f, x), far);
 }
 
+Value gelu_derivative(Formula& f, Value x) {
+  Value distribution = f.multiply(f.add(erf(f, f.multiply(x, std::numbers::sqrt2 / 2)), 1), 0.5);
+  Value density = f.multiply(f.exp(f.multiply(f.multiply(x, x), -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return f.add(distribution, f.multiply(x, density));
+}
+
 Value erfc(Formula& f, Value x) {
   Value positive = erfc_positive(f, f.abs(x));
   Value far = f.select(f.below(x, 0), f.subtract(2, positive), positive);
@@ -217,6 +223,7 @@ Value real_function(Formula& f, std::string_view name, Value x) {
   if (name == "erf") return erf(f, x);
   if (name == "erfc") return erfc(f, x);
   if (name == "erfinv") return erfinv(f, x);
+  if (name == "gelu_derivative") return gelu_derivative(f, x);
   if (name == "exp2") return f.exp(f.multiply(x, std::numbers::ln2));
   if (name == "lgamma") return lgamma(f, x);
   if (name == "log10") return f.multiply(f.log(x), 1 / std::numbers::ln10);

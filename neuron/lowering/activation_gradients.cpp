@@ -31,10 +31,7 @@ void prelu_backward(Context& c) {
 void gelu_backward(Context& c) {
   Expression gradient = operand(c, 0), x = operand(c, 1);
   if (static_cast<Approximate>(c.attribute(0)) == Approximate::None) {
-    constexpr double density_scale = std::numbers::inv_sqrtpi / std::numbers::sqrt2;  // 1 / sqrt(2 pi)
-    Expression distribution = 0.5 * (1.0 + (x * (std::numbers::sqrt2 / 2)).function("erf"));
-    Expression density = exp(x * x * -0.5) * density_scale;
-    return c.set_output(gradient * (distribution + x * density));
+    return c.set_output(gradient * x.function("gelu_derivative"));
   }
   constexpr double beta = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kappa = 0.044715;
   Expression square = x * x;

@@ -137,6 +137,29 @@ TEST(CodegenMath, Functions) {
   check_function("log2", 0.51, std::log2);
 }
 
+// Its error is absolute: it crosses zero, and for negative x it is a difference.
+TEST(CodegenMath, GeluDerivative) {
+  RegionBuilder r(1);
+  r.result(r.builder.function("gelu_derivative", r.tensor(DType::Float32)));
+  const RegionSpec spec = r.finish();
+  const auto& x = sweep();
+  std::vector<float> first;
+  for (HostTarget target : runnable_targets()) {
+    const std::vector<float> out = run(spec, target, {x});
+    if (first.empty()) first = out;
+    double worst = 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_TRUE(std::memcmp(&out[i], &first[i], 4) == 0 || std::isnan(out[i])) << x[i] << ": bits differ";
+      const double density = std::exp(-0.5 * x[i] * x[i]) / std::sqrt(2 * std::numbers::pi);
+      const double exact = 0.5 * std::erfc(-x[i] / std::numbers::sqrt2) + x[i] * density;
+      ASSERT_EQ(std::isnan(out[i]), std::isnan(exact)) << x[i];
+      if (!std::isnan(exact)) worst = std::max(worst, std::fabs(out[i] - exact));
+    }
+    EXPECT_LE(worst, 1.2e-7);
+    std::printf("  gelu_derivative %.2e\n", worst);
+  }
+}
+
 // Pairs of values from the whole range and near one, with every special value met by every other.
 std::pair<std::vector<float>, std::vector<float>> pairs() {
   std::vector<float> x, y;

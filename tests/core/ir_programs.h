@@ -348,7 +348,8 @@ inline void add_other_programs(std::vector<Program>& programs) {
   for (const char* name : {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "exp2", "log10", "log2", "sinh"})
     both.push_back(name);
   real = both;
-  for (const char* name : {"digamma", "erf", "erfc", "erfinv", "lgamma", "trunc"}) real.push_back(name);
+  for (const char* name : {"digamma", "erf", "erfc", "erfinv", "gelu_derivative", "lgamma", "trunc"})
+    real.push_back(name);
   auto add_functions = [&](DType dtype, const std::vector<const char*>& names) {
     programs.push_back(make_program("functions_" + short_name(dtype), {{dtype, {4, 8}}}, [&](Builder& b, Values& p) {
       Values results;

@@ -772,6 +772,133 @@ module @functions_bf16 {
     %258 = stablehlo.convert %257 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
     return %258 : tensor<4x8xbf16>
   }
+  func.func private @gelu_derivative(%arg0: tensor<4x8xbf16>) -> (tensor<4x8xbf16>) {
+    %0 = stablehlo.convert %arg0 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+    %1 = stablehlo.constant dense<0.70710677> : tensor<4x8xf32>
+    %2 = stablehlo.multiply %0, %1 : tensor<4x8xf32>
+    %3 = stablehlo.abs %2 : tensor<4x8xf32>
+    %4 = stablehlo.constant dense<30.0> : tensor<4x8xf32>
+    %5 = stablehlo.minimum %3, %4 : tensor<4x8xf32>
+    %6 = stablehlo.constant dense<3.75> : tensor<4x8xf32>
+    %7 = stablehlo.add %5, %6 : tensor<4x8xf32>
+    %8 = stablehlo.constant dense<3.75> : tensor<4x8xf32>
+    %9 = stablehlo.subtract %5, %8 : tensor<4x8xf32>
+    %10 = stablehlo.divide %9, %7 : tensor<4x8xf32>
+    %11 = stablehlo.constant dense<2.0> : tensor<4x8xf32>
+    %12 = stablehlo.multiply %10, %11 : tensor<4x8xf32>
+    %13 = stablehlo.constant dense<2.5156204e-09> : tensor<4x8xf32>
+    %14 = stablehlo.constant dense<0.0> : tensor<4x8xf32>
+    %15 = stablehlo.multiply %12, %13 : tensor<4x8xf32>
+    %16 = stablehlo.subtract %15, %14 : tensor<4x8xf32>
+    %17 = stablehlo.constant dense<3.0737624e-08> : tensor<4x8xf32>
+    %18 = stablehlo.add %16, %17 : tensor<4x8xf32>
+    %19 = stablehlo.multiply %12, %18 : tensor<4x8xf32>
+    %20 = stablehlo.subtract %19, %13 : tensor<4x8xf32>
+    %21 = stablehlo.constant dense<-2.7098807e-07> : tensor<4x8xf32>
+    %22 = stablehlo.add %20, %21 : tensor<4x8xf32>
+    %23 = stablehlo.multiply %12, %22 : tensor<4x8xf32>
+    %24 = stablehlo.subtract %23, %18 : tensor<4x8xf32>
+    %25 = stablehlo.constant dense<3.1306388e-07> : tensor<4x8xf32>
+    %26 = stablehlo.add %24, %25 : tensor<4x8xf32>
+    %27 = stablehlo.multiply %12, %26 : tensor<4x8xf32>
+    %28 = stablehlo.subtract %27, %22 : tensor<4x8xf32>
+    %29 = stablehlo.constant dense<1.12481675e-05> : tensor<4x8xf32>
+    %30 = stablehlo.add %28, %29 : tensor<4x8xf32>
+    %31 = stablehlo.multiply %12, %30 : tensor<4x8xf32>
+    %32 = stablehlo.subtract %31, %26 : tensor<4x8xf32>
+    %33 = stablehlo.constant dense<-0.00012715509> : tensor<4x8xf32>
+    %34 = stablehlo.add %32, %33 : tensor<4x8xf32>
+    %35 = stablehlo.multiply %12, %34 : tensor<4x8xf32>
+    %36 = stablehlo.subtract %35, %30 : tensor<4x8xf32>
+    %37 = stablehlo.constant dense<0.0008542167> : tensor<4x8xf32>
+    %38 = stablehlo.add %36, %37 : tensor<4x8xf32>
+    %39 = stablehlo.multiply %12, %38 : tensor<4x8xf32>
+    %40 = stablehlo.subtract %39, %34 : tensor<4x8xf32>
+    %41 = stablehlo.constant dense<-0.0043211193> : tensor<4x8xf32>
+    %42 = stablehlo.add %40, %41 : tensor<4x8xf32>
+    %43 = stablehlo.multiply %12, %42 : tensor<4x8xf32>
+    %44 = stablehlo.subtract %43, %38 : tensor<4x8xf32>
+    %45 = stablehlo.constant dense<0.01771207> : tensor<4x8xf32>
+    %46 = stablehlo.add %44, %45 : tensor<4x8xf32>
+    %47 = stablehlo.multiply %12, %46 : tensor<4x8xf32>
+    %48 = stablehlo.subtract %47, %42 : tensor<4x8xf32>
+    %49 = stablehlo.constant dense<-0.060710795> : tensor<4x8xf32>
+    %50 = stablehlo.add %48, %49 : tensor<4x8xf32>
+    %51 = stablehlo.multiply %12, %50 : tensor<4x8xf32>
+    %52 = stablehlo.subtract %51, %46 : tensor<4x8xf32>
+    %53 = stablehlo.constant dense<0.17635119> : tensor<4x8xf32>
+    %54 = stablehlo.add %52, %53 : tensor<4x8xf32>
+    %55 = stablehlo.multiply %12, %54 : tensor<4x8xf32>
+    %56 = stablehlo.subtract %55, %50 : tensor<4x8xf32>
+    %57 = stablehlo.constant dense<-0.43484128> : tensor<4x8xf32>
+    %58 = stablehlo.add %56, %57 : tensor<4x8xf32>
+    %59 = stablehlo.multiply %10, %58 : tensor<4x8xf32>
+    %60 = stablehlo.subtract %59, %54 : tensor<4x8xf32>
+    %61 = stablehlo.constant dense<0.30507153> : tensor<4x8xf32>
+    %62 = stablehlo.add %60, %61 : tensor<4x8xf32>
+    %63 = stablehlo.multiply %5, %5 : tensor<4x8xf32>
+    %64 = stablehlo.negate %63 : tensor<4x8xf32>
+    %65 = stablehlo.exponential %64 : tensor<4x8xf32>
+    %66 = stablehlo.multiply %65, %62 : tensor<4x8xf32>
+    %67 = stablehlo.constant dense<1.0> : tensor<4x8xf32>
+    %68 = stablehlo.subtract %67, %66 : tensor<4x8xf32>
+    %69 = stablehlo.sign %2 : tensor<4x8xf32>
+    %70 = stablehlo.multiply %69, %68 : tensor<4x8xf32>
+    %71 = stablehlo.multiply %2, %2 : tensor<4x8xf32>
+    %72 = stablehlo.constant dense<-1.2290555e-09> : tensor<4x8xf32>
+    %73 = stablehlo.multiply %72, %71 : tensor<4x8xf32>
+    %74 = stablehlo.constant dense<1.4807193e-08> : tensor<4x8xf32>
+    %75 = stablehlo.add %73, %74 : tensor<4x8xf32>
+    %76 = stablehlo.multiply %75, %71 : tensor<4x8xf32>
+    %77 = stablehlo.constant dense<-1.6365844e-07> : tensor<4x8xf32>
+    %78 = stablehlo.add %76, %77 : tensor<4x8xf32>
+    %79 = stablehlo.multiply %78, %71 : tensor<4x8xf32>
+    %80 = stablehlo.constant dense<1.6462114e-06> : tensor<4x8xf32>
+    %81 = stablehlo.add %79, %80 : tensor<4x8xf32>
+    %82 = stablehlo.multiply %81, %71 : tensor<4x8xf32>
+    %83 = stablehlo.constant dense<-1.492565e-05> : tensor<4x8xf32>
+    %84 = stablehlo.add %82, %83 : tensor<4x8xf32>
+    %85 = stablehlo.multiply %84, %71 : tensor<4x8xf32>
+    %86 = stablehlo.constant dense<0.000120553326> : tensor<4x8xf32>
+    %87 = stablehlo.add %85, %86 : tensor<4x8xf32>
+    %88 = stablehlo.multiply %87, %71 : tensor<4x8xf32>
+    %89 = stablehlo.constant dense<-0.0008548327> : tensor<4x8xf32>
+    %90 = stablehlo.add %88, %89 : tensor<4x8xf32>
+    %91 = stablehlo.multiply %90, %71 : tensor<4x8xf32>
+    %92 = stablehlo.constant dense<0.005223978> : tensor<4x8xf32>
+    %93 = stablehlo.add %91, %92 : tensor<4x8xf32>
+    %94 = stablehlo.multiply %93, %71 : tensor<4x8xf32>
+    %95 = stablehlo.constant dense<-0.026866172> : tensor<4x8xf32>
+    %96 = stablehlo.add %94, %95 : tensor<4x8xf32>
+    %97 = stablehlo.multiply %96, %71 : tensor<4x8xf32>
+    %98 = stablehlo.constant dense<0.11283792> : tensor<4x8xf32>
+    %99 = stablehlo.add %97, %98 : tensor<4x8xf32>
+    %100 = stablehlo.multiply %99, %71 : tensor<4x8xf32>
+    %101 = stablehlo.constant dense<-0.37612638> : tensor<4x8xf32>
+    %102 = stablehlo.add %100, %101 : tensor<4x8xf32>
+    %103 = stablehlo.multiply %102, %71 : tensor<4x8xf32>
+    %104 = stablehlo.constant dense<1.1283792> : tensor<4x8xf32>
+    %105 = stablehlo.add %103, %104 : tensor<4x8xf32>
+    %106 = stablehlo.multiply %2, %105 : tensor<4x8xf32>
+    %107 = stablehlo.abs %2 : tensor<4x8xf32>
+    %108 = stablehlo.constant dense<1.0> : tensor<4x8xf32>
+    %109 = stablehlo.compare LT, %107, %108 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
+    %110 = stablehlo.select %109, %106, %70 : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %111 = stablehlo.constant dense<1.0> : tensor<4x8xf32>
+    %112 = stablehlo.add %110, %111 : tensor<4x8xf32>
+    %113 = stablehlo.constant dense<0.5> : tensor<4x8xf32>
+    %114 = stablehlo.multiply %112, %113 : tensor<4x8xf32>
+    %115 = stablehlo.multiply %0, %0 : tensor<4x8xf32>
+    %116 = stablehlo.constant dense<-0.5> : tensor<4x8xf32>
+    %117 = stablehlo.multiply %115, %116 : tensor<4x8xf32>
+    %118 = stablehlo.exponential %117 : tensor<4x8xf32>
+    %119 = stablehlo.constant dense<0.3989423> : tensor<4x8xf32>
+    %120 = stablehlo.multiply %118, %119 : tensor<4x8xf32>
+    %121 = stablehlo.multiply %0, %120 : tensor<4x8xf32>
+    %122 = stablehlo.add %114, %121 : tensor<4x8xf32>
+    %123 = stablehlo.convert %122 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+    return %123 : tensor<4x8xbf16>
+  }
   func.func private @lgamma(%arg0: tensor<4x8xbf16>) -> (tensor<4x8xbf16>) {
     %0 = stablehlo.convert %arg0 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
     %1 = stablehlo.constant dense<0.5> : tensor<4x8xf32>
@@ -903,7 +1030,7 @@ module @functions_bf16 {
     %6 = stablehlo.convert %5 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
     return %6 : tensor<4x8xbf16>
   }
-  func.func public @main(%arg0: tensor<4x8xbf16>) -> (tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>) {
+  func.func public @main(%arg0: tensor<4x8xbf16>) -> (tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>) {
     %0 = stablehlo.composite "neuron.acos" %arg0 {decomposition = @acos} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
     %1 = stablehlo.composite "neuron.acosh" %arg0 {decomposition = @acosh} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
     %2 = stablehlo.composite "neuron.asin" %arg0 {decomposition = @asin} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
@@ -919,8 +1046,9 @@ module @functions_bf16 {
     %12 = stablehlo.composite "neuron.erf" %arg0 {decomposition = @erf} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
     %13 = stablehlo.composite "neuron.erfc" %arg0 {decomposition = @erfc} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
     %14 = stablehlo.composite "neuron.erfinv" %arg0 {decomposition = @erfinv} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
-    %15 = stablehlo.composite "neuron.lgamma" %arg0 {decomposition = @lgamma} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
-    %16 = stablehlo.composite "neuron.trunc" %arg0 {decomposition = @trunc} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
-    return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16 : tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>
+    %15 = stablehlo.composite "neuron.gelu_derivative" %arg0 {decomposition = @gelu_derivative} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
+    %16 = stablehlo.composite "neuron.lgamma" %arg0 {decomposition = @lgamma} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
+    %17 = stablehlo.composite "neuron.trunc" %arg0 {decomposition = @trunc} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
+    return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17 : tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<4x8xbf16>
   }
 }

@@ -742,6 +742,131 @@ module @functions_f32 {
     %256 = stablehlo.select %255, %arg0, %253 : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     return %256 : tensor<4x8xf32>
   }
+  func.func private @gelu_derivative(%arg0: tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+    %0 = stablehlo.constant dense<0.70710677> : tensor<4x8xf32>
+    %1 = stablehlo.multiply %arg0, %0 : tensor<4x8xf32>
+    %2 = stablehlo.abs %1 : tensor<4x8xf32>
+    %3 = stablehlo.constant dense<30.0> : tensor<4x8xf32>
+    %4 = stablehlo.minimum %2, %3 : tensor<4x8xf32>
+    %5 = stablehlo.constant dense<3.75> : tensor<4x8xf32>
+    %6 = stablehlo.add %4, %5 : tensor<4x8xf32>
+    %7 = stablehlo.constant dense<3.75> : tensor<4x8xf32>
+    %8 = stablehlo.subtract %4, %7 : tensor<4x8xf32>
+    %9 = stablehlo.divide %8, %6 : tensor<4x8xf32>
+    %10 = stablehlo.constant dense<2.0> : tensor<4x8xf32>
+    %11 = stablehlo.multiply %9, %10 : tensor<4x8xf32>
+    %12 = stablehlo.constant dense<2.5156204e-09> : tensor<4x8xf32>
+    %13 = stablehlo.constant dense<0.0> : tensor<4x8xf32>
+    %14 = stablehlo.multiply %11, %12 : tensor<4x8xf32>
+    %15 = stablehlo.subtract %14, %13 : tensor<4x8xf32>
+    %16 = stablehlo.constant dense<3.0737624e-08> : tensor<4x8xf32>
+    %17 = stablehlo.add %15, %16 : tensor<4x8xf32>
+    %18 = stablehlo.multiply %11, %17 : tensor<4x8xf32>
+    %19 = stablehlo.subtract %18, %12 : tensor<4x8xf32>
+    %20 = stablehlo.constant dense<-2.7098807e-07> : tensor<4x8xf32>
+    %21 = stablehlo.add %19, %20 : tensor<4x8xf32>
+    %22 = stablehlo.multiply %11, %21 : tensor<4x8xf32>
+    %23 = stablehlo.subtract %22, %17 : tensor<4x8xf32>
+    %24 = stablehlo.constant dense<3.1306388e-07> : tensor<4x8xf32>
+    %25 = stablehlo.add %23, %24 : tensor<4x8xf32>
+    %26 = stablehlo.multiply %11, %25 : tensor<4x8xf32>
+    %27 = stablehlo.subtract %26, %21 : tensor<4x8xf32>
+    %28 = stablehlo.constant dense<1.12481675e-05> : tensor<4x8xf32>
+    %29 = stablehlo.add %27, %28 : tensor<4x8xf32>
+    %30 = stablehlo.multiply %11, %29 : tensor<4x8xf32>
+    %31 = stablehlo.subtract %30, %25 : tensor<4x8xf32>
+    %32 = stablehlo.constant dense<-0.00012715509> : tensor<4x8xf32>
+    %33 = stablehlo.add %31, %32 : tensor<4x8xf32>
+    %34 = stablehlo.multiply %11, %33 : tensor<4x8xf32>
+    %35 = stablehlo.subtract %34, %29 : tensor<4x8xf32>
+    %36 = stablehlo.constant dense<0.0008542167> : tensor<4x8xf32>
+    %37 = stablehlo.add %35, %36 : tensor<4x8xf32>
+    %38 = stablehlo.multiply %11, %37 : tensor<4x8xf32>
+    %39 = stablehlo.subtract %38, %33 : tensor<4x8xf32>
+    %40 = stablehlo.constant dense<-0.0043211193> : tensor<4x8xf32>
+    %41 = stablehlo.add %39, %40 : tensor<4x8xf32>
+    %42 = stablehlo.multiply %11, %41 : tensor<4x8xf32>
+    %43 = stablehlo.subtract %42, %37 : tensor<4x8xf32>
+    %44 = stablehlo.constant dense<0.01771207> : tensor<4x8xf32>
+    %45 = stablehlo.add %43, %44 : tensor<4x8xf32>
+    %46 = stablehlo.multiply %11, %45 : tensor<4x8xf32>
+    %47 = stablehlo.subtract %46, %41 : tensor<4x8xf32>
+    %48 = stablehlo.constant dense<-0.060710795> : tensor<4x8xf32>
+    %49 = stablehlo.add %47, %48 : tensor<4x8xf32>
+    %50 = stablehlo.multiply %11, %49 : tensor<4x8xf32>
+    %51 = stablehlo.subtract %50, %45 : tensor<4x8xf32>
+    %52 = stablehlo.constant dense<0.17635119> : tensor<4x8xf32>
+    %53 = stablehlo.add %51, %52 : tensor<4x8xf32>
+    %54 = stablehlo.multiply %11, %53 : tensor<4x8xf32>
+    %55 = stablehlo.subtract %54, %49 : tensor<4x8xf32>
+    %56 = stablehlo.constant dense<-0.43484128> : tensor<4x8xf32>
+    %57 = stablehlo.add %55, %56 : tensor<4x8xf32>
+    %58 = stablehlo.multiply %9, %57 : tensor<4x8xf32>
+    %59 = stablehlo.subtract %58, %53 : tensor<4x8xf32>
+    %60 = stablehlo.constant dense<0.30507153> : tensor<4x8xf32>
+    %61 = stablehlo.add %59, %60 : tensor<4x8xf32>
+    %62 = stablehlo.multiply %4, %4 : tensor<4x8xf32>
+    %63 = stablehlo.negate %62 : tensor<4x8xf32>
+    %64 = stablehlo.exponential %63 : tensor<4x8xf32>
+    %65 = stablehlo.multiply %64, %61 : tensor<4x8xf32>
+    %66 = stablehlo.constant dense<1.0> : tensor<4x8xf32>
+    %67 = stablehlo.subtract %66, %65 : tensor<4x8xf32>
+    %68 = stablehlo.sign %1 : tensor<4x8xf32>
+    %69 = stablehlo.multiply %68, %67 : tensor<4x8xf32>
+    %70 = stablehlo.multiply %1, %1 : tensor<4x8xf32>
+    %71 = stablehlo.constant dense<-1.2290555e-09> : tensor<4x8xf32>
+    %72 = stablehlo.multiply %71, %70 : tensor<4x8xf32>
+    %73 = stablehlo.constant dense<1.4807193e-08> : tensor<4x8xf32>
+    %74 = stablehlo.add %72, %73 : tensor<4x8xf32>
+    %75 = stablehlo.multiply %74, %70 : tensor<4x8xf32>
+    %76 = stablehlo.constant dense<-1.6365844e-07> : tensor<4x8xf32>
+    %77 = stablehlo.add %75, %76 : tensor<4x8xf32>
+    %78 = stablehlo.multiply %77, %70 : tensor<4x8xf32>
+    %79 = stablehlo.constant dense<1.6462114e-06> : tensor<4x8xf32>
+    %80 = stablehlo.add %78, %79 : tensor<4x8xf32>
+    %81 = stablehlo.multiply %80, %70 : tensor<4x8xf32>
+    %82 = stablehlo.constant dense<-1.492565e-05> : tensor<4x8xf32>
+    %83 = stablehlo.add %81, %82 : tensor<4x8xf32>
+    %84 = stablehlo.multiply %83, %70 : tensor<4x8xf32>
+    %85 = stablehlo.constant dense<0.000120553326> : tensor<4x8xf32>
+    %86 = stablehlo.add %84, %85 : tensor<4x8xf32>
+    %87 = stablehlo.multiply %86, %70 : tensor<4x8xf32>
+    %88 = stablehlo.constant dense<-0.0008548327> : tensor<4x8xf32>
+    %89 = stablehlo.add %87, %88 : tensor<4x8xf32>
+    %90 = stablehlo.multiply %89, %70 : tensor<4x8xf32>
+    %91 = stablehlo.constant dense<0.005223978> : tensor<4x8xf32>
+    %92 = stablehlo.add %90, %91 : tensor<4x8xf32>
+    %93 = stablehlo.multiply %92, %70 : tensor<4x8xf32>
+    %94 = stablehlo.constant dense<-0.026866172> : tensor<4x8xf32>
+    %95 = stablehlo.add %93, %94 : tensor<4x8xf32>
+    %96 = stablehlo.multiply %95, %70 : tensor<4x8xf32>
+    %97 = stablehlo.constant dense<0.11283792> : tensor<4x8xf32>
+    %98 = stablehlo.add %96, %97 : tensor<4x8xf32>
+    %99 = stablehlo.multiply %98, %70 : tensor<4x8xf32>
+    %100 = stablehlo.constant dense<-0.37612638> : tensor<4x8xf32>
+    %101 = stablehlo.add %99, %100 : tensor<4x8xf32>
+    %102 = stablehlo.multiply %101, %70 : tensor<4x8xf32>
+    %103 = stablehlo.constant dense<1.1283792> : tensor<4x8xf32>
+    %104 = stablehlo.add %102, %103 : tensor<4x8xf32>
+    %105 = stablehlo.multiply %1, %104 : tensor<4x8xf32>
+    %106 = stablehlo.abs %1 : tensor<4x8xf32>
+    %107 = stablehlo.constant dense<1.0> : tensor<4x8xf32>
+    %108 = stablehlo.compare LT, %106, %107 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
+    %109 = stablehlo.select %108, %105, %69 : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %110 = stablehlo.constant dense<1.0> : tensor<4x8xf32>
+    %111 = stablehlo.add %109, %110 : tensor<4x8xf32>
+    %112 = stablehlo.constant dense<0.5> : tensor<4x8xf32>
+    %113 = stablehlo.multiply %111, %112 : tensor<4x8xf32>
+    %114 = stablehlo.multiply %arg0, %arg0 : tensor<4x8xf32>
+    %115 = stablehlo.constant dense<-0.5> : tensor<4x8xf32>
+    %116 = stablehlo.multiply %114, %115 : tensor<4x8xf32>
+    %117 = stablehlo.exponential %116 : tensor<4x8xf32>
+    %118 = stablehlo.constant dense<0.3989423> : tensor<4x8xf32>
+    %119 = stablehlo.multiply %117, %118 : tensor<4x8xf32>
+    %120 = stablehlo.multiply %arg0, %119 : tensor<4x8xf32>
+    %121 = stablehlo.add %113, %120 : tensor<4x8xf32>
+    return %121 : tensor<4x8xf32>
+  }
   func.func private @lgamma(%arg0: tensor<4x8xf32>) -> (tensor<4x8xf32>) {
     %0 = stablehlo.constant dense<0.5> : tensor<4x8xf32>
     %1 = stablehlo.compare LT, %arg0, %0 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
@@ -869,7 +994,7 @@ module @functions_f32 {
     %4 = stablehlo.select %3, %1, %0 : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     return %4 : tensor<4x8xf32>
   }
-  func.func public @main(%arg0: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  func.func public @main(%arg0: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
     %0 = stablehlo.composite "neuron.acos" %arg0 {decomposition = @acos} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %1 = stablehlo.composite "neuron.acosh" %arg0 {decomposition = @acosh} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %2 = stablehlo.composite "neuron.asin" %arg0 {decomposition = @asin} : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -885,8 +1010,9 @@ module @functions_f32 {
     %12 = stablehlo.composite "neuron.erf" %arg0 {decomposition = @erf} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %13 = stablehlo.composite "neuron.erfc" %arg0 {decomposition = @erfc} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %14 = stablehlo.composite "neuron.erfinv" %arg0 {decomposition = @erfinv} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %15 = stablehlo.composite "neuron.lgamma" %arg0 {decomposition = @lgamma} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %16 = stablehlo.composite "neuron.trunc" %arg0 {decomposition = @trunc} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+    %15 = stablehlo.composite "neuron.gelu_derivative" %arg0 {decomposition = @gelu_derivative} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %16 = stablehlo.composite "neuron.lgamma" %arg0 {decomposition = @lgamma} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %17 = stablehlo.composite "neuron.trunc" %arg0 {decomposition = @trunc} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
   }
 }

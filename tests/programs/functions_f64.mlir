@@ -1197,6 +1197,199 @@ module @functions_f64 {
     %575 = stablehlo.select %574, %arg0, %572 : (tensor<4x8xi1>, tensor<4x8xf64>, tensor<4x8xf64>) -> tensor<4x8xf64>
     return %575 : tensor<4x8xf64>
   }
+  func.func private @gelu_derivative(%arg0: tensor<4x8xf64>) -> (tensor<4x8xf64>) {
+    %0 = stablehlo.constant dense<0.7071067811865476> : tensor<4x8xf64>
+    %1 = stablehlo.multiply %arg0, %0 : tensor<4x8xf64>
+    %2 = stablehlo.abs %1 : tensor<4x8xf64>
+    %3 = stablehlo.constant dense<30.0> : tensor<4x8xf64>
+    %4 = stablehlo.minimum %2, %3 : tensor<4x8xf64>
+    %5 = stablehlo.constant dense<3.75> : tensor<4x8xf64>
+    %6 = stablehlo.add %4, %5 : tensor<4x8xf64>
+    %7 = stablehlo.constant dense<3.75> : tensor<4x8xf64>
+    %8 = stablehlo.subtract %4, %7 : tensor<4x8xf64>
+    %9 = stablehlo.divide %8, %6 : tensor<4x8xf64>
+    %10 = stablehlo.constant dense<2.0> : tensor<4x8xf64>
+    %11 = stablehlo.multiply %9, %10 : tensor<4x8xf64>
+    %12 = stablehlo.constant dense<2.0899837844334044e-17> : tensor<4x8xf64>
+    %13 = stablehlo.constant dense<0.0> : tensor<4x8xf64>
+    %14 = stablehlo.multiply %11, %12 : tensor<4x8xf64>
+    %15 = stablehlo.subtract %14, %13 : tensor<4x8xf64>
+    %16 = stablehlo.constant dense<1.5869760776167123e-16> : tensor<4x8xf64>
+    %17 = stablehlo.add %15, %16 : tensor<4x8xf64>
+    %18 = stablehlo.multiply %11, %17 : tensor<4x8xf64>
+    %19 = stablehlo.subtract %18, %12 : tensor<4x8xf64>
+    %20 = stablehlo.constant dense<-5.453719778801906e-16> : tensor<4x8xf64>
+    %21 = stablehlo.add %19, %20 : tensor<4x8xf64>
+    %22 = stablehlo.multiply %11, %21 : tensor<4x8xf64>
+    %23 = stablehlo.subtract %22, %17 : tensor<4x8xf64>
+    %24 = stablehlo.constant dense<-4.264101694942375e-15> : tensor<4x8xf64>
+    %25 = stablehlo.add %23, %24 : tensor<4x8xf64>
+    %26 = stablehlo.multiply %11, %25 : tensor<4x8xf64>
+    %27 = stablehlo.subtract %26, %21 : tensor<4x8xf64>
+    %28 = stablehlo.constant dense<1.7281533389986097e-14> : tensor<4x8xf64>
+    %29 = stablehlo.add %27, %28 : tensor<4x8xf64>
+    %30 = stablehlo.multiply %11, %29 : tensor<4x8xf64>
+    %31 = stablehlo.subtract %30, %25 : tensor<4x8xf64>
+    %32 = stablehlo.constant dense<1.1245740180166345e-13> : tensor<4x8xf64>
+    %33 = stablehlo.add %31, %32 : tensor<4x8xf64>
+    %34 = stablehlo.multiply %11, %33 : tensor<4x8xf64>
+    %35 = stablehlo.subtract %34, %29 : tensor<4x8xf64>
+    %36 = stablehlo.constant dense<-6.434045098906365e-13> : tensor<4x8xf64>
+    %37 = stablehlo.add %35, %36 : tensor<4x8xf64>
+    %38 = stablehlo.multiply %11, %37 : tensor<4x8xf64>
+    %39 = stablehlo.subtract %38, %33 : tensor<4x8xf64>
+    %40 = stablehlo.constant dense<-2.6348399241719693e-12> : tensor<4x8xf64>
+    %41 = stablehlo.add %39, %40 : tensor<4x8xf64>
+    %42 = stablehlo.multiply %11, %41 : tensor<4x8xf64>
+    %43 = stablehlo.subtract %42, %37 : tensor<4x8xf64>
+    %44 = stablehlo.constant dense<2.6051789687266936e-11> : tensor<4x8xf64>
+    %45 = stablehlo.add %43, %44 : tensor<4x8xf64>
+    %46 = stablehlo.multiply %11, %45 : tensor<4x8xf64>
+    %47 = stablehlo.subtract %46, %41 : tensor<4x8xf64>
+    %48 = stablehlo.constant dense<2.994405211994994e-11> : tensor<4x8xf64>
+    %49 = stablehlo.add %47, %48 : tensor<4x8xf64>
+    %50 = stablehlo.multiply %11, %49 : tensor<4x8xf64>
+    %51 = stablehlo.subtract %50, %45 : tensor<4x8xf64>
+    %52 = stablehlo.constant dense<-1.0289299213203192e-09> : tensor<4x8xf64>
+    %53 = stablehlo.add %51, %52 : tensor<4x8xf64>
+    %54 = stablehlo.multiply %11, %53 : tensor<4x8xf64>
+    %55 = stablehlo.subtract %54, %49 : tensor<4x8xf64>
+    %56 = stablehlo.constant dense<2.515620384817623e-09> : tensor<4x8xf64>
+    %57 = stablehlo.add %55, %56 : tensor<4x8xf64>
+    %58 = stablehlo.multiply %11, %57 : tensor<4x8xf64>
+    %59 = stablehlo.subtract %58, %53 : tensor<4x8xf64>
+    %60 = stablehlo.constant dense<3.073762270140769e-08> : tensor<4x8xf64>
+    %61 = stablehlo.add %59, %60 : tensor<4x8xf64>
+    %62 = stablehlo.multiply %11, %61 : tensor<4x8xf64>
+    %63 = stablehlo.subtract %62, %57 : tensor<4x8xf64>
+    %64 = stablehlo.constant dense<-2.70988068537762e-07> : tensor<4x8xf64>
+    %65 = stablehlo.add %63, %64 : tensor<4x8xf64>
+    %66 = stablehlo.multiply %11, %65 : tensor<4x8xf64>
+    %67 = stablehlo.subtract %66, %61 : tensor<4x8xf64>
+    %68 = stablehlo.constant dense<3.1306388542182096e-07> : tensor<4x8xf64>
+    %69 = stablehlo.add %67, %68 : tensor<4x8xf64>
+    %70 = stablehlo.multiply %11, %69 : tensor<4x8xf64>
+    %71 = stablehlo.subtract %70, %65 : tensor<4x8xf64>
+    %72 = stablehlo.constant dense<1.1248167243671189e-05> : tensor<4x8xf64>
+    %73 = stablehlo.add %71, %72 : tensor<4x8xf64>
+    %74 = stablehlo.multiply %11, %73 : tensor<4x8xf64>
+    %75 = stablehlo.subtract %74, %69 : tensor<4x8xf64>
+    %76 = stablehlo.constant dense<-0.00012715509060916275> : tensor<4x8xf64>
+    %77 = stablehlo.add %75, %76 : tensor<4x8xf64>
+    %78 = stablehlo.multiply %11, %77 : tensor<4x8xf64>
+    %79 = stablehlo.subtract %78, %73 : tensor<4x8xf64>
+    %80 = stablehlo.constant dense<0.0008542166768870987> : tensor<4x8xf64>
+    %81 = stablehlo.add %79, %80 : tensor<4x8xf64>
+    %82 = stablehlo.multiply %11, %81 : tensor<4x8xf64>
+    %83 = stablehlo.subtract %82, %77 : tensor<4x8xf64>
+    %84 = stablehlo.constant dense<-0.004321119385567294> : tensor<4x8xf64>
+    %85 = stablehlo.add %83, %84 : tensor<4x8xf64>
+    %86 = stablehlo.multiply %11, %85 : tensor<4x8xf64>
+    %87 = stablehlo.subtract %86, %81 : tensor<4x8xf64>
+    %88 = stablehlo.constant dense<0.017712068995694115> : tensor<4x8xf64>
+    %89 = stablehlo.add %87, %88 : tensor<4x8xf64>
+    %90 = stablehlo.multiply %11, %89 : tensor<4x8xf64>
+    %91 = stablehlo.subtract %90, %85 : tensor<4x8xf64>
+    %92 = stablehlo.constant dense<-0.06071079560924941> : tensor<4x8xf64>
+    %93 = stablehlo.add %91, %92 : tensor<4x8xf64>
+    %94 = stablehlo.multiply %11, %93 : tensor<4x8xf64>
+    %95 = stablehlo.subtract %94, %89 : tensor<4x8xf64>
+    %96 = stablehlo.constant dense<0.1763511936436055> : tensor<4x8xf64>
+    %97 = stablehlo.add %95, %96 : tensor<4x8xf64>
+    %98 = stablehlo.multiply %11, %97 : tensor<4x8xf64>
+    %99 = stablehlo.subtract %98, %93 : tensor<4x8xf64>
+    %100 = stablehlo.constant dense<-0.4348412727125775> : tensor<4x8xf64>
+    %101 = stablehlo.add %99, %100 : tensor<4x8xf64>
+    %102 = stablehlo.multiply %9, %101 : tensor<4x8xf64>
+    %103 = stablehlo.subtract %102, %97 : tensor<4x8xf64>
+    %104 = stablehlo.constant dense<0.3050715409616002> : tensor<4x8xf64>
+    %105 = stablehlo.add %103, %104 : tensor<4x8xf64>
+    %106 = stablehlo.multiply %4, %4 : tensor<4x8xf64>
+    %107 = stablehlo.negate %106 : tensor<4x8xf64>
+    %108 = stablehlo.exponential %107 : tensor<4x8xf64>
+    %109 = stablehlo.multiply %108, %105 : tensor<4x8xf64>
+    %110 = stablehlo.constant dense<1.0> : tensor<4x8xf64>
+    %111 = stablehlo.subtract %110, %109 : tensor<4x8xf64>
+    %112 = stablehlo.sign %1 : tensor<4x8xf64>
+    %113 = stablehlo.multiply %112, %111 : tensor<4x8xf64>
+    %114 = stablehlo.multiply %1, %1 : tensor<4x8xf64>
+    %115 = stablehlo.constant dense<-2.3784598852774293e-19> : tensor<4x8xf64>
+    %116 = stablehlo.multiply %115, %114 : tensor<4x8xf64>
+    %117 = stablehlo.constant dense<4.763348040515068e-18> : tensor<4x8xf64>
+    %118 = stablehlo.add %116, %117 : tensor<4x8xf64>
+    %119 = stablehlo.multiply %118, %114 : tensor<4x8xf64>
+    %120 = stablehlo.constant dense<-9.063970842808673e-17> : tensor<4x8xf64>
+    %121 = stablehlo.add %119, %120 : tensor<4x8xf64>
+    %122 = stablehlo.multiply %121, %114 : tensor<4x8xf64>
+    %123 = stablehlo.constant dense<1.6342614095367152e-15> : tensor<4x8xf64>
+    %124 = stablehlo.add %122, %123 : tensor<4x8xf64>
+    %125 = stablehlo.multiply %124, %114 : tensor<4x8xf64>
+    %126 = stablehlo.constant dense<-2.7835162072109212e-14> : tensor<4x8xf64>
+    %127 = stablehlo.add %125, %126 : tensor<4x8xf64>
+    %128 = stablehlo.multiply %127, %114 : tensor<4x8xf64>
+    %129 = stablehlo.constant dense<4.4632242632864775e-13> : tensor<4x8xf64>
+    %130 = stablehlo.add %128, %129 : tensor<4x8xf64>
+    %131 = stablehlo.multiply %130, %114 : tensor<4x8xf64>
+    %132 = stablehlo.constant dense<-6.7113668551641105e-12> : tensor<4x8xf64>
+    %133 = stablehlo.add %131, %132 : tensor<4x8xf64>
+    %134 = stablehlo.multiply %133, %114 : tensor<4x8xf64>
+    %135 = stablehlo.constant dense<9.422759064650411e-11> : tensor<4x8xf64>
+    %136 = stablehlo.add %134, %135 : tensor<4x8xf64>
+    %137 = stablehlo.multiply %136, %114 : tensor<4x8xf64>
+    %138 = stablehlo.constant dense<-1.2290555301717926e-09> : tensor<4x8xf64>
+    %139 = stablehlo.add %137, %138 : tensor<4x8xf64>
+    %140 = stablehlo.multiply %139, %114 : tensor<4x8xf64>
+    %141 = stablehlo.constant dense<1.4807192815879218e-08> : tensor<4x8xf64>
+    %142 = stablehlo.add %140, %141 : tensor<4x8xf64>
+    %143 = stablehlo.multiply %142, %114 : tensor<4x8xf64>
+    %144 = stablehlo.constant dense<-1.6365844691234924e-07> : tensor<4x8xf64>
+    %145 = stablehlo.add %143, %144 : tensor<4x8xf64>
+    %146 = stablehlo.multiply %145, %114 : tensor<4x8xf64>
+    %147 = stablehlo.constant dense<1.6462114365889246e-06> : tensor<4x8xf64>
+    %148 = stablehlo.add %146, %147 : tensor<4x8xf64>
+    %149 = stablehlo.multiply %148, %114 : tensor<4x8xf64>
+    %150 = stablehlo.constant dense<-1.492565035840625e-05> : tensor<4x8xf64>
+    %151 = stablehlo.add %149, %150 : tensor<4x8xf64>
+    %152 = stablehlo.multiply %151, %114 : tensor<4x8xf64>
+    %153 = stablehlo.constant dense<0.00012055332981789664> : tensor<4x8xf64>
+    %154 = stablehlo.add %152, %153 : tensor<4x8xf64>
+    %155 = stablehlo.multiply %154, %114 : tensor<4x8xf64>
+    %156 = stablehlo.constant dense<-0.0008548327023450852> : tensor<4x8xf64>
+    %157 = stablehlo.add %155, %156 : tensor<4x8xf64>
+    %158 = stablehlo.multiply %157, %114 : tensor<4x8xf64>
+    %159 = stablehlo.constant dense<0.005223977625442188> : tensor<4x8xf64>
+    %160 = stablehlo.add %158, %159 : tensor<4x8xf64>
+    %161 = stablehlo.multiply %160, %114 : tensor<4x8xf64>
+    %162 = stablehlo.constant dense<-0.026866170645131252> : tensor<4x8xf64>
+    %163 = stablehlo.add %161, %162 : tensor<4x8xf64>
+    %164 = stablehlo.multiply %163, %114 : tensor<4x8xf64>
+    %165 = stablehlo.constant dense<0.11283791670955126> : tensor<4x8xf64>
+    %166 = stablehlo.add %164, %165 : tensor<4x8xf64>
+    %167 = stablehlo.multiply %166, %114 : tensor<4x8xf64>
+    %168 = stablehlo.constant dense<-0.37612638903183754> : tensor<4x8xf64>
+    %169 = stablehlo.add %167, %168 : tensor<4x8xf64>
+    %170 = stablehlo.multiply %169, %114 : tensor<4x8xf64>
+    %171 = stablehlo.constant dense<1.1283791670955126> : tensor<4x8xf64>
+    %172 = stablehlo.add %170, %171 : tensor<4x8xf64>
+    %173 = stablehlo.multiply %1, %172 : tensor<4x8xf64>
+    %174 = stablehlo.abs %1 : tensor<4x8xf64>
+    %175 = stablehlo.constant dense<1.0> : tensor<4x8xf64>
+    %176 = stablehlo.compare LT, %174, %175 : (tensor<4x8xf64>, tensor<4x8xf64>) -> tensor<4x8xi1>
+    %177 = stablehlo.select %176, %173, %113 : (tensor<4x8xi1>, tensor<4x8xf64>, tensor<4x8xf64>) -> tensor<4x8xf64>
+    %178 = stablehlo.constant dense<1.0> : tensor<4x8xf64>
+    %179 = stablehlo.add %177, %178 : tensor<4x8xf64>
+    %180 = stablehlo.constant dense<0.5> : tensor<4x8xf64>
+    %181 = stablehlo.multiply %179, %180 : tensor<4x8xf64>
+    %182 = stablehlo.multiply %arg0, %arg0 : tensor<4x8xf64>
+    %183 = stablehlo.constant dense<-0.5> : tensor<4x8xf64>
+    %184 = stablehlo.multiply %182, %183 : tensor<4x8xf64>
+    %185 = stablehlo.exponential %184 : tensor<4x8xf64>
+    %186 = stablehlo.constant dense<0.39894228040143265> : tensor<4x8xf64>
+    %187 = stablehlo.multiply %185, %186 : tensor<4x8xf64>
+    %188 = stablehlo.multiply %arg0, %187 : tensor<4x8xf64>
+    %189 = stablehlo.add %181, %188 : tensor<4x8xf64>
+    return %189 : tensor<4x8xf64>
+  }
   func.func private @lgamma(%arg0: tensor<4x8xf64>) -> (tensor<4x8xf64>) {
     %0 = stablehlo.constant dense<0.5> : tensor<4x8xf64>
     %1 = stablehlo.compare LT, %arg0, %0 : (tensor<4x8xf64>, tensor<4x8xf64>) -> tensor<4x8xi1>
@@ -1324,7 +1517,7 @@ module @functions_f64 {
     %4 = stablehlo.select %3, %1, %0 : (tensor<4x8xi1>, tensor<4x8xf64>, tensor<4x8xf64>) -> tensor<4x8xf64>
     return %4 : tensor<4x8xf64>
   }
-  func.func public @main(%arg0: tensor<4x8xf64>) -> (tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>) {
+  func.func public @main(%arg0: tensor<4x8xf64>) -> (tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>) {
     %0 = stablehlo.composite "neuron.acos" %arg0 {decomposition = @acos} : (tensor<4x8xf64>) -> tensor<4x8xf64>
     %1 = stablehlo.composite "neuron.acosh" %arg0 {decomposition = @acosh} : (tensor<4x8xf64>) -> tensor<4x8xf64>
     %2 = stablehlo.composite "neuron.asin" %arg0 {decomposition = @asin} : (tensor<4x8xf64>) -> tensor<4x8xf64>
@@ -1340,8 +1533,9 @@ module @functions_f64 {
     %12 = stablehlo.composite "neuron.erf" %arg0 {decomposition = @erf} : (tensor<4x8xf64>) -> tensor<4x8xf64>
     %13 = stablehlo.composite "neuron.erfc" %arg0 {decomposition = @erfc} : (tensor<4x8xf64>) -> tensor<4x8xf64>
     %14 = stablehlo.composite "neuron.erfinv" %arg0 {decomposition = @erfinv} : (tensor<4x8xf64>) -> tensor<4x8xf64>
-    %15 = stablehlo.composite "neuron.lgamma" %arg0 {decomposition = @lgamma} : (tensor<4x8xf64>) -> tensor<4x8xf64>
-    %16 = stablehlo.composite "neuron.trunc" %arg0 {decomposition = @trunc} : (tensor<4x8xf64>) -> tensor<4x8xf64>
-    return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16 : tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>
+    %15 = stablehlo.composite "neuron.gelu_derivative" %arg0 {decomposition = @gelu_derivative} : (tensor<4x8xf64>) -> tensor<4x8xf64>
+    %16 = stablehlo.composite "neuron.lgamma" %arg0 {decomposition = @lgamma} : (tensor<4x8xf64>) -> tensor<4x8xf64>
+    %17 = stablehlo.composite "neuron.trunc" %arg0 {decomposition = @trunc} : (tensor<4x8xf64>) -> tensor<4x8xf64>
+    return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17 : tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>, tensor<4x8xf64>
   }
 }

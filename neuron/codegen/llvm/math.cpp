@@ -12,7 +12,7 @@ using llvm::Value;
 
 // The C library's function of doubles, or one of ours where C has none.
 Value* from_library(const Lanes& lanes, std::string_view name, std::span<Value* const> operands) {
-  static constexpr std::string_view ours[] = {"digamma", "erfinv", "logistic"};
+  static constexpr std::string_view ours[] = {"digamma", "erfinv", "gelu_derivative", "logistic"};
   bool own = false;
   for (std::string_view known : ours) own = own || known == name;
   const std::string symbol = own ? "neuron_" + std::string(name) : std::string(name);
@@ -25,6 +25,7 @@ Value* in_float(const Lanes& lanes, std::string_view name, Value* x) {
   if (name == "tanh") return emit_tanh_f32(lanes, x);
   if (name == "logistic") return emit_logistic_f32(lanes, x);
   if (name == "erf") return emit_erf_f32(lanes, x);
+  if (name == "gelu_derivative") return emit_gelu_derivative_f32(lanes, x);
   return nullptr;
 }
 
@@ -113,8 +114,8 @@ int math_cost(std::string_view name, DType dtype) {
   if (dtype == DType::Float64 || name == "lgamma" || name == "digamma" || name == "erfinv") return 300;
   if (name == "exp") return 26;
   if (name == "log") return 32;
-  if (name == "tanh" || name == "logistic") return 45;
-  if (name == "erf") return 30;
+  if (name == "logistic") return 45;
+  if (name == "erf" || name == "tanh" || name == "gelu_derivative") return 30;
   return name == "pow" ? 200 : 100;
 }
 

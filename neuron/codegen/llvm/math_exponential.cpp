@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "neuron/codegen/llvm/math_functions.h"
 
@@ -72,6 +73,23 @@ Value* emit_one_of_16(const Lanes& lanes, const std::array<float, 16>& table, Va
   return lanes.each(b.getFloatTy(), {index}, [&](llvm::ArrayRef<Value*> operands) -> Value* {
     return b.CreateLoad(b.getFloatTy(), b.CreateGEP(b.getFloatTy(), memory, b.CreateAnd(operands[0], b.getInt32(15))));
   });
+}
+
+using Table = std::array<float, 16>;
+
+// The polynomial in t whose coefficients, the lowest first, are those of each lane's index.
+Value* emit_polynomial_of_16(const Lanes& lanes, Value* t, std::span<const Table> coefficients, Value* index) {
+  Value* p = nullptr;
+  for (size_t i = coefficients.size(); i-- > 0;) {
+    Value* term = emit_one_of_16(lanes, coefficients[i], index);
+    p = p == nullptr ? term : lanes.fma(p, t, term);
+  }
+  return p;
+}
+
+// value + t p(t) of each lane's index.
+Value* emit_piece(const Lanes& lanes, Value* t, const Table& value, std::span<const Table> coefficients, Value* index) {
+  return lanes.fma(t, emit_polynomial_of_16(lanes, t, coefficients, index), emit_one_of_16(lanes, value, index));
 }
 
 }  // namespace
@@ -151,12 +169,7 @@ Value* emit_tanh_f32(const Lanes& lanes, Value* x) {
   Value* a = emit_at_most(lanes, lanes.absolute(x), 9.5);
   Value* which = b.CreateLShr(lanes.bits(emit_at_least(lanes, a, 0.0625)), 22);  // in the low bits
   Value* t = b.CreateFSub(a, emit_one_of_16(lanes, centre, which));
-  Value* p = nullptr;
-  for (auto c = std::rbegin(coefficients); c != std::rend(coefficients); ++c) {
-    Value* term = emit_one_of_16(lanes, *c, which);
-    p = p == nullptr ? term : lanes.fma(p, t, term);
-  }
-  return lanes.copy_sign(lanes.fma(t, p, emit_one_of_16(lanes, value, which)), x);
+  return lanes.copy_sign(emit_piece(lanes, t, value, coefficients, which), x);
 }
 
 Value* emit_logistic_f32(const Lanes& lanes, Value* x) {
@@ -233,13 +246,74 @@ Value* emit_erf_f32(const Lanes& lanes, Value* x) {
   Value* shifted = lanes.fma(a, lanes.f32(1 / step), lanes.f32(kMagic));
   Value* which = lanes.bits(shifted);  // in the low bits
   Value* t = lanes.fma(b.CreateFSub(shifted, lanes.f32(kMagic)), lanes.f32(-step), a);
-  Value* p = nullptr;
-  for (auto c = std::rbegin(coefficients); c != std::rend(coefficients); ++c) {
-    Value* term = emit_one_of_16(lanes, *c, which);
-    p = p == nullptr ? term : lanes.fma(p, t, term);
-  }
+  Value* p = emit_polynomial_of_16(lanes, t, coefficients, which);
   Value* rest = lanes.fma(t, p, b.CreateFAdd(t, emit_one_of_16(lanes, lost, which)));
   return lanes.copy_sign(b.CreateFAdd(emit_one_of_16(lanes, value, which), rest), x);
+}
+
+Value* emit_gelu_derivative_f32(const Lanes& lanes, Value* x) {
+  auto& b = lanes.builder();
+  // 1/2 + h(x), where h is odd. With a centre c near the nearest multiple of 53/128 and t = |x| - c: h(c) + t p(t). The
+  // centres are floats for which h(c) is almost one. Fitted by least squares on Chebyshev nodes, a coefficient rounded
+  // at a time.
+  static constexpr std::array<float, 16> centre = {0,
+                                                   0x1.a801c6p-2,
+                                                   0x1.a7fd04p-1,
+                                                   0x1.3e014cp+0,
+                                                   0x1.a7ffe6p+0,
+                                                   0x1.0901aap+1,
+                                                   0x1.3e0118p+1,
+                                                   0x1.73022ep+1,
+                                                   0x1.a80014p+1,
+                                                   0x1.dcfe52p+1,
+                                                   0x1.08fd12p+2,
+                                                   0x1.237df6p+2,
+                                                   0x1.3e043ep+2,
+                                                   0x1.585a8ep+2,
+                                                   0x1.726e04p+2,
+                                                   0x1.8e1c3ep+2};
+  static constexpr std::array<float, 16> value = {0,
+                                                  0x1.3fb32ap-2,
+                                                  0x1.0fb2f6p-1,
+                                                  0x1.3e79a8p-1,
+                                                  0x1.3cd354p-1,
+                                                  0x1.27c2c4p-1,
+                                                  0x1.13db92p-1,
+                                                  0x1.07e98cp-1,
+                                                  0x1.029104p-1,
+                                                  0x1.00af4ep-1,
+                                                  0x1.0026bcp-1,
+                                                  0x1.00071cp-1,
+                                                  0x1.000116p-1,
+                                                  0x1.000024p-1,
+                                                  0x1.000004p-1,
+                                                  0x1p-1};
+  static constexpr std::array<float, 16> coefficients[] = {
+      {0x1.988454p-1, 0x1.56cfcp-1, 0x1.7d0bcep-2, 0x1.592c24p-4, -0x1.3417e6p-4, -0x1.b62b6ep-4, -0x1.376c0ep-4,
+       -0x1.39816cp-5, -0x1.e5f486p-7, -0x1.2be34cp-8, -0x1.2bf39ap-10, -0x1.eac91ap-13, -0x1.4a43f8p-15,
+       -0x1.751994p-18, -0x1.6684bap-21, -0x1.88e7eap-25},
+      {-0x1.8df812p-20, -0x1.293482p-2, -0x1.8dde48p-2, -0x1.203286p-2, -0x1.af7efp-4, 0x1.c68af4p-7, 0x1.92d2ecp-5,
+       0x1.3864ep-5, 0x1.38bb02p-6, 0x1.d0c0eap-8, 0x1.0d7a4p-9, 0x1.f3339ap-12, 0x1.7625cap-14, 0x1.d0407p-17,
+       0x1.e2ed44p-20, 0x1.02cd88p-19},
+      {-0x1.104ef2p-2, -0x1.619886p-3, 0x1.fe02bap-7, 0x1.1642a2p-3, 0x1.093abep-3, 0x1.e78c28p-5, 0x1.b9cb14p-9,
+       -0x1.017fc2p-6, -0x1.ad9c5ap-7, -0x1.a2fa0ap-8, -0x1.25a28ep-9, -0x1.3b61ccp-11, -0x1.0b427p-13, -0x1.70b4dep-16,
+       -0x1.a7c56cp-19, -0x1.eddf76p-20},
+      {-0x1.ad743ep-12, 0x1.a1b452p-4, 0x1.b53be6p-4, 0x1.0a7732p-5, -0x1.0a074ep-5, -0x1.64550cp-5, -0x1.6ca84ep-6,
+       -0x1.6abc9ep-9, 0x1.08972cp-8, 0x1.c7260ep-9, 0x1.a56372p-10, 0x1.116e48p-11, 0x1.0b54a8p-13, 0x1.a9c1fp-16,
+       0x1.2b0daap-18, -0x1.5321d8p-14},
+      {0x1.fe9b4p-5, 0x1.e159f2p-6, -0x1.72c2dap-6, -0x1.4731p-5, -0x1.31ef9cp-6, 0x1.66e3fep-8, 0x1.7e25d6p-7,
+       0x1.9bac88p-8, 0x1.e18088p-11, -0x1.d155b8p-11, -0x1.88af98p-11, -0x1.52cbd2p-12, -0x1.932f8cp-14,
+       -0x1.6b2cbcp-16, -0x1.ef084cp-19, 0x1.248484p-15},
+      {-0x1.f5f8d2p-8, -0x1.58038cp-6, -0x1.0e64bp-6, 0x1.5ef556p-9, 0x1.7cf8f6p-7, 0x1.a1d364p-8, -0x1.957658p-11,
+       -0x1.634eeep-9, -0x1.713952p-10, -0x1.82c666p-13, 0x1.7e65e2p-13, 0x1.1ed684p-13, 0x1.e8a6f8p-15, 0x1.e5139cp-18,
+       -0x1.08ee56p-18, 0x1.1c168p-10},
+  };
+  Value* a = emit_at_most(lanes, lanes.absolute(x), 6.25);
+  Value* which = lanes.bits(lanes.fma(a, lanes.f32(128.0 / 53), lanes.f32(kMagic)));  // in the low bits
+  Value* t = b.CreateFSub(a, emit_one_of_16(lanes, centre, which));
+  Value* odd = lanes.copy_sign(emit_piece(lanes, t, value, coefficients, which), x);
+  // An infinite x gives NaN, as the formula does.
+  return b.CreateFAdd(odd, lanes.fma(x, lanes.f32(0.0), lanes.f32(0.5)));
 }
 
 }  // namespace neuron::codegen

@@ -29,6 +29,7 @@ llvm::Value* emit_log_f32(const Lanes& lanes, llvm::Value* x);
 llvm::Value* emit_tanh_f32(const Lanes& lanes, llvm::Value* x);
 llvm::Value* emit_logistic_f32(const Lanes& lanes, llvm::Value* x);
 llvm::Value* emit_erf_f32(const Lanes& lanes, llvm::Value* x);
+llvm::Value* emit_gelu_derivative_f32(const Lanes& lanes, llvm::Value* x);
 
 // math_double.cpp: building blocks on double lanes, relative error below 2^-40, for arguments that come from float32.
 llvm::Value* emit_exp_f64(const Lanes& lanes, llvm::Value* x);    // saturates beyond ±200

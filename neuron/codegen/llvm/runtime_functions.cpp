@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <unordered_map>
 
 namespace neuron::codegen {
@@ -79,6 +80,11 @@ double inverse_error_function(double y) {
   return std::copysign(x, y);
 }
 
+double gelu_derivative(double x) {
+  const double density = std::exp(-0.5 * x * x) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return 0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)) + x * density;
+}
+
 const std::unordered_map<std::string_view, void*>& table() {
   auto unary = [](Unary function) { return reinterpret_cast<void*>(function); };
   auto binary = [](Binary function) { return reinterpret_cast<void*>(function); };
@@ -108,6 +114,7 @@ const std::unordered_map<std::string_view, void*>& table() {
       {"memset", reinterpret_cast<void*>(&std::memset)},
       {"neuron_digamma", unary(digamma)},
       {"neuron_erfinv", unary(inverse_error_function)},
+      {"neuron_gelu_derivative", unary(gelu_derivative)},
       {"neuron_logistic", unary(logistic)},
       {"neuron_power_signed", reinterpret_cast<void*>(&power_signed)},
       {"neuron_power_unsigned", reinterpret_cast<void*>(&power_unsigned)},
