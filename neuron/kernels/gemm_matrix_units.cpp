@@ -32,7 +32,7 @@ namespace {
 constexpr int64_t kElement = 2;
 constexpr int64_t kPackedBytes = 1 << 20;    // of the right operand: they stay in the second cache
 constexpr int64_t kStreamedBytes = 1 << 19;  // of a piece of it that few rows read
-constexpr int64_t kMostSteps = 12;           // of a block of rows that is to stay in the first cache
+constexpr int64_t kMostSteps = 64;           // of a piece of rows that many panels read
 constexpr int64_t kPanelsTogether = 8;       // that are packed together where a row of memory crosses them
 constexpr int64_t kFewRows = 64;
 constexpr int64_t kStreamedColumns = 2048;  // of a block of columns that few rows read
@@ -88,7 +88,7 @@ class Finish {
     i_ = i, rows_ = rows, j_ = j, columns_ = columns;
     height_ = round_up(rows, 16), width_ = round_up(columns, 16);
     const int64_t turns = std::max<int64_t>(1, work.steps - 1);
-    if (rounds_ && columns == 32) {
+    if (rounds_ && width_ == 32) {
       const bool adds = p_.has_addend();
       rounding_ = {sums_,
                    address(p_.result, DType::BFloat16, batch_, i, j),
@@ -96,7 +96,8 @@ class Finish {
                    adds ? address(p_.addend, DType::BFloat16, batch_, i, j) : nullptr,
                    p_.addend.row * kElement,
                    rows,
-                   divide_up(rows, turns)};
+                   divide_up(rows, turns),
+                   columns};
       work.rounding = &rounding_;
       rounding_begun_ = true, done_ = turn_ ? columns : rows;
       return;
@@ -272,7 +273,7 @@ class Part {
     const int64_t blocks = divide_up(column_end_ - column_, most);
     const int64_t columns = round_up(divide_up(column_end_ - column_, blocks), columns_);
     const int64_t panels = divide_up(columns, columns_);
-    // Rows that many panels read are read in pieces that stay in the nearest cache.
+    // Long rows that many panels read are read in pieces that stay in the second cache.
     const int64_t longest = streams ? std::max<int64_t>(1, kStreamedBytes / kLineBytes / columns) : kMostSteps;
     const int64_t pieces = panels <= 2 && !streams ? 1 : divide_up(steps_, longest), piece = divide_up(steps_, pieces);
     block_columns_ = columns;
@@ -303,11 +304,9 @@ class Part {
   }
 
  private:
-  // Whether rows of a block find room in the nearest cache where they lie, and lines of tiles are lines of it.
+  // Whether lines of tiles are lines of the cache.
   bool lies_well() const {
-    const int64_t distance = left_row_ * kElement;
-    return distance % kLineBytes == 0 && distance % 2048 != 0 &&
-           reinterpret_cast<uintptr_t>(at_left(0, 0)) % kLineBytes == 0;
+    return left_row_ * kElement % kLineBytes == 0 && reinterpret_cast<uintptr_t>(at_left(0, 0)) % kLineBytes == 0;
   }
 
   const char* at_left(int64_t row, int64_t position) const {
@@ -398,7 +397,7 @@ class Part {
   MatrixFetch fetch_after(int64_t i, int64_t j, int64_t begin, int64_t end, int64_t panels) {
     int64_t row = i, step = end, count = end - begin;
     if (step >= steps_) row += rows_, step = 0;
-    if (row >= row_end_ || count < 2) return {};
+    if (row >= row_end_ || count < 2 || panels < 2) return {};  // one panel reads the rows faster by itself
     const int64_t rows = std::min(rows_, row_end_ - row), calls = panels * (count - 1);
     if (keeps_left_ && j > column_) {
       const int64_t height = divide_up(rows, kTileLines), lines = divide_up(height * kTileLines * count, calls);

@@ -14,8 +14,8 @@
 namespace neuron::kernels {
 namespace {
 
-NEURON_INLINE __m512 widen(const char* source) {
-  __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source));
+NEURON_INLINE __m512 widen(const char* source, __mmask16 mask) {
+  __m256i bits = _mm256_maskz_loadu_epi16(mask, source);
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
@@ -26,6 +26,7 @@ struct Rounder {
   char* target;
   const char* addend;
   int64_t target_row, addend_row, rows;
+  __mmask32 columns;
   __mmask16 special = 0;
 
   NEURON_INLINE explicit Rounder(const MatrixRounding& x)
@@ -34,7 +35,8 @@ struct Rounder {
         addend(x.addend),
         target_row(x.target_row),
         addend_row(x.addend_row),
-        rows(x.rows) {}
+        rows(x.rows),
+        columns(x.columns >= 32 ? ~__mmask32{0} : (__mmask32{1} << x.columns) - 1) {}
 
   NEURON_INLINE void round(int64_t count) {
     if (count > rows) count = rows;
@@ -42,8 +44,8 @@ struct Rounder {
     for (; count > 0; --count) {
       __m512 x = _mm512_load_ps(sums), y = _mm512_load_ps(sums + 16);
       if constexpr (kAdds) {
-        x = _mm512_add_ps(widen(addend), x);
-        y = _mm512_add_ps(widen(addend + 32), y);
+        x = _mm512_add_ps(widen(addend, static_cast<__mmask16>(columns)), x);
+        y = _mm512_add_ps(widen(addend + 32, static_cast<__mmask16>(columns >> 16)), y);
         // Twice the bits less one, of which the largest belongs to zero and the smallest to denormal numbers.
         const __m512i p = _mm512_castps_si512(x), q = _mm512_castps_si512(y), one = _mm512_set1_epi32(1);
         const __m512i magnitude = _mm512_min_epu32(_mm512_sub_epi32(_mm512_add_epi32(p, p), one),
@@ -52,7 +54,12 @@ struct Rounder {
         addend += addend_row;
       }
       special = special | _mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q);
-      _mm512_storeu_si512(target, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(y, x)));
+      const auto rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(y, x));
+      if (columns == ~__mmask32{0}) {
+        _mm512_storeu_si512(target, rounded);
+      } else {
+        _mm512_mask_storeu_epi16(target, columns, rounded);
+      }
       __builtin_prefetch(target + kLineBytes, 1);  // what the next block on the right will write
       sums += 32;
       target += target_row;
@@ -166,7 +173,7 @@ struct Block {
   NEURON_INLINE static void add_and_round(const MatrixWork& work, const MatrixSums& earlier, const MatrixSums& first) {
     Rounder<kAdds> rounder(*work.rounding);
     const int64_t share = work.rounding->share;
-    add_steps<kFirst>(work, earlier, first, [&] NEURON_TARGET { rounder.round(share); });
+    add_steps<kFirst>(work, earlier, first, [&]() NEURON_TARGET { rounder.round(share); });
     rounder.leave(*work.rounding);
   }
 

@@ -30,7 +30,8 @@ struct MatrixFetch {
   int lines = 0;
 };
 
-// Sums of an earlier block of 32 columns that become bfloat16 meanwhile, `share` rows a step: sum, or addend + sum.
+// Sums of an earlier block of two tiles of columns that become bfloat16 meanwhile, `share` rows a step: sum, or addend
+// + sum.
 struct MatrixRounding {
   const float* sums = nullptr;  // rows of 32
   char* target = nullptr;       // rows target_row bytes apart
@@ -38,6 +39,7 @@ struct MatrixRounding {
   const char* addend = nullptr;  // bfloat16, or null
   int64_t addend_row = 0;
   int64_t rows = 0, share = 0;  // what is left to do
+  int64_t columns = 32;         // that are results
   bool special = false;         // a NaN or a denormal number was met: some results are not as they should be
 };
 
