@@ -31,7 +31,9 @@ def keep_threads():
 def test_a_conversation(dtype, eager, tmp_path, capsys):
     import chat
 
-    arguments = ["--prompt", "What is the capital of France?", "--prompt", "And of Italy?", "--dtype", dtype, *eager]
+    # Answers in which no token is a close call, for bfloat16 decides those by its roundings.
+    prompts = ["--prompt", "Please tell me the capital of France.", "--prompt", "And of Italy?"]
+    arguments = [*prompts, "--dtype", dtype, *eager]
     result = chat.main([*arguments, "--max-new-tokens", "24", "--json", str(tmp_path / "chat.json")])
     assert json.loads((tmp_path / "chat.json").read_text()) == result
     first, second = result["turns"]
