@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "neuron/base/thread_pool.h"
+#include "neuron/kernels/attention_matrix.h"
 #include "neuron/kernels/float_lines.h"
+#include "neuron/kernels/matrix_units.h"
 #include "neuron/kernels/philox.h"
 
 namespace neuron::kernels {
@@ -18,8 +20,11 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr int64_t kSplit = 512;  // part of the order of summation
 static_assert(kSplit <= kMostWeighed && kDecodeRows <= kMostVectors);
 
+constexpr int64_t kMatrixRows = 3;   // from as many on products run on matrix units
+constexpr int64_t kPairedKeys = 32;  // whose values are paired before they are weighed
+
 struct Buffers {
-  Scratch partials, queries, keys, values, weights, bias;
+  Scratch partials, queries, keys, values, weights, bias, scores, rounded, results;
 };
 thread_local Buffers buffers;
 
@@ -39,6 +44,7 @@ class Decode {
         outputs_(outputs),
         rows_(problem.group() * problem.queries),
         splits_(std::max<int64_t>(1, (problem.keys + kSplit - 1) / kSplit)),
+        matrix_(problem.matrix && problem.group() * problem.queries >= kMatrixRows),
         partials_(buffers.partials.get<float>(problem.batch * problem.key_heads * splits_ * rows_ *
                                               Partial::floats(problem.value_depth))) {}
 
@@ -50,9 +56,12 @@ class Decode {
             batch = index / splits_ / p_.key_heads;
     int64_t count = std::min(kSplit, p_.keys - first);
     Rows key = p_.rows_of(*p_.key, batch), value = p_.rows_of(*p_.value, batch);
-    Source keys = source(key, key_head, first, count, buffers.keys);
     float* weights = buffers.weights.get<float>(rows_ * kSplit);
-    score(batch, key_head, keys, count, weights);
+    if (matrix_) {
+      score_on_matrix_units(batch, key_head, first, count, weights);
+    } else {
+      score(batch, key_head, source(key, key_head, first, count, buffers.keys), count, weights);
+    }
     AttentionProblem::MaskRows mask = p_.mask_rows(batch);
     for (int64_t r = 0; r < rows_; ++r) {
       int64_t head = key_head * p_.group() + r / p_.queries, position = r % p_.queries;
@@ -70,6 +79,7 @@ class Decode {
       *partial.sum = p_.tiles->row_exponentials(line, count, *partial.maximum == kLowest ? 0.0f : *partial.maximum);
       if (p_.drops) drop(p_.counter(batch, head, position), first, count, line);
     }
+    if (matrix_) return weigh_on_matrix_units(value, key_head, first, count, weights, index);
     Source values = source(value, key_head, first, count, buffers.values);
     values.products->weigh(values.units.data, values.units.row_bytes, count, p_.value_depth, weights, kSplit,
                            static_cast<int>(rows_), Partial(partials_, index * rows_, p_.value_depth).values,
@@ -135,6 +145,46 @@ class Decode {
                        p_.scale, weights, kSplit);
   }
 
+  // The same of all rows at once, each in a lane of a tile.
+  void score_on_matrix_units(int64_t batch, int64_t key_head, int64_t first, int64_t count, float* weights) const {
+    const MatrixTiles tiles;
+    Rows query = p_.rows_of(*p_.query, batch), key = p_.rows_of(*p_.key, batch);
+    float* queries = buffers.queries.get<float>(kLanes * right_panel_units(p_.depth));
+    const Panel panel(p_, batch, key_head * p_.group(), 0, rows_);
+    load_right_panel(p_, query, panel, buffers.bias, queries);
+    // Memory of whole tiles is read as it is.
+    const bool whole = key.step() == 1 && p_.depth % 32 == 0 && count % 16 == 0;
+    LeftTiles keys = whole ? LeftTiles{key.at(key_head, first), key.row}
+                           : left_rows(key, key_head, first, count, buffers.keys, buffers.bias);
+    float* scores = buffers.scores.get<float>(kSplit * 16);
+    attention_matrix_units.multiply(keys, round_up(count, 16), round_up(p_.depth, 32), queries, kLanes * 4, 16, scores,
+                                    16, false);
+    attention_matrix_units.turn(scores, count, static_cast<int>(rows_), p_.scale, weights, kSplit);
+  }
+
+  void weigh_on_matrix_units(const Rows& value, int64_t key_head, int64_t first, int64_t count, const float* weights,
+                             int64_t index) const {
+    const MatrixTiles tiles;
+    const int64_t width = round_up(p_.value_depth, 16), row_bytes = round_up(count, 32) * 2;
+    char* rounded = buffers.rounded.get<char>(16 * row_bytes);
+    std::memset(rounded, 0, 16 * row_bytes);
+    attention_matrix_units.store_rows(weights, kSplit, rows_, count, 1, rounded, row_bytes);
+    float* results = buffers.results.get<float>(16 * width);
+    auto* units = buffers.values.get<uint32_t>(kPairedKeys / 2 * width);
+    for (int64_t k = 0; k < count; k += kPairedKeys) {
+      const int64_t part = std::min(kPairedKeys, count - k), padded = round_up(part, 32);
+      Units rows = adjacent_rows(value, key_head, first + k, part, buffers.keys);
+      // Weights of zero do not silence what a missing key's memory held.
+      if (part < padded) std::memset(units + part / 2 * width, 0, (padded / 2 - part / 2) * width * 4);
+      p_.tiles->pair_rows(rows.data, rows.row_bytes, part, p_.value_depth, units, width);
+      attention_matrix_units.multiply({rounded + 2 * k, row_bytes}, 16, padded, units, width * 4, width, results, width,
+                                      k > 0);
+    }
+    for (int64_t r = 0; r < rows_; ++r) {
+      std::copy_n(results + r * width, p_.value_depth, Partial(partials_, index * rows_ + r, p_.value_depth).values);
+    }
+  }
+
   void drop(uint64_t counter, int64_t first, int64_t count, float* line) const {
     for (int64_t k = 0; k < count; k += 4) {
       auto words = philox(p_.seed, counter + static_cast<uint64_t>(first + k) / 4);
@@ -145,6 +195,7 @@ class Decode {
   const AttentionProblem& p_;
   const AttentionOutputs& outputs_;
   int64_t rows_, splits_;
+  bool matrix_;
   float* partials_;
 };
 

@@ -14,14 +14,14 @@ const char* adjacent_row(const Rows& rows, const char* source, char* copy) {
   return copy;
 }
 
+}  // namespace
+
 Units adjacent_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& gathered) {
   if (rows.step() == 1) return {rows.at(head, first), rows.row};
   char* copy = gathered.get<char>(count * rows.columns * 2);
   for (int64_t i = 0; i < count; ++i) adjacent_row(rows, rows.at(head, first + i), copy + i * rows.columns * 2);
   return {copy, rows.columns * 2};
 }
-
-}  // namespace
 
 LeftTiles left_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered) {
   Units from = adjacent_rows(rows, head, first, count, gathered);

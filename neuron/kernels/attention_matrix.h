@@ -15,6 +15,8 @@ void differentiate_on_matrix_units(const AttentionProblem& p, const AttentionGra
                                    const TensorView& query_gradient, const TensorView& key_gradient,
                                    const TensorView& value_gradient, int threads);
 
+// Rows whose elements lie side by side: the memory, or a gathered copy.
+Units adjacent_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& gathered);
 // Left operands: rows [first, first + count), and their columns.
 LeftTiles left_rows(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch, Scratch& gathered);
 LeftTiles left_columns(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch,

@@ -491,6 +491,24 @@ NEURON_TARGET void transpose_rows(const char* rows, int64_t row_bytes, int64_t c
   }
 }
 
+NEURON_TARGET void turn(const float* scores, int64_t keys, int count, float scale, float* rows, int64_t stride) {
+  const Vector factor = set(scale);
+  for (int64_t k = 0; k < keys; k += 16) {
+    const int64_t rest = keys - k;
+    Vector block[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) block[i] = i < rest ? multiply(load(scores + (k + i) * 16), factor) : zero();
+    transpose(block);
+    for (int i = 0; i < count; ++i) {
+      if (rest >= 16) {
+        store(rows + i * stride + k, block[i]);
+      } else {
+        store_first(rows + i * stride + k, rest, block[i]);
+      }
+    }
+  }
+}
+
 NEURON_TARGET void store_lanes(const float* panel, int lanes, int64_t units, const float* factors, char* const* rows) {
   for (int lane = 0; lane < lanes; lane += 16) {
     const Vector factor = load(factors + lane);
@@ -535,6 +553,7 @@ const AttentionMatrixUnits attention_matrix_units = {.scores = scores,
                                                      .softmax_gradient = softmax_gradient,
                                                      .copy_rows = copy_rows,
                                                      .transpose_rows = transpose_rows,
+                                                     .turn = turn,
                                                      .store_lanes = store_lanes,
                                                      .store_rows = store_rows};
 

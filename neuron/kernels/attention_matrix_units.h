@@ -76,6 +76,8 @@ struct AttentionMatrixUnits {
   // Row j of the target is elements j of the rows [0, count), filled up to multiples of 32 and 16: tiles whose rows lie
   // side by side, 32 elements of all of them after the other.
   void (*transpose_rows)(const char* rows, int64_t row_bytes, int64_t count, int64_t width, char* target);
+  // rows[q][k] = scale * scores[k][q] for q < count of at most 16 lanes; rows of both are `stride` and 16 floats apart.
+  void (*turn)(const float* scores, int64_t keys, int count, float scale, float* rows, int64_t stride);
   // rows[q][u] = factors[q] * panel[u][q], rounded to bfloat16.
   void (*store_lanes)(const float* panel, int lanes, int64_t units, const float* factors, char* const* rows);
   // target[i][j] = factor * values[i][j], rounded to bfloat16; rows of values are `stride` floats apart.

@@ -31,7 +31,7 @@ class Ahead {
   bool near_;
 };
 // From how many vectors on arithmetic is slower than memory, and how far ahead rows are prefetched then.
-constexpr int kSlowVectors = 5;
+constexpr int kSlowVectors = 2;
 constexpr int64_t kFarRows = 48;
 
 // kChunks: of 16 units in a row, 0 when not known.

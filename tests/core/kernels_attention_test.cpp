@@ -250,6 +250,9 @@ std::vector<Case> bfloat16_cases() {
   add({1, 4, 1, 50, 140, 64, 64, false, 1, DType::BFloat16, 0.3});
   add({1, 2, 2, 130, 130, 64, 65, true, 2, DType::BFloat16, 0.5});
   add({1, 12, 1, 1, 300, 64, 64, true, 3});
+  for (int64_t heads : {2, 3, 4, 8}) add({2, heads, 1, 1, 1000 + heads, 64, 40, false, 3});
+  add({1, 4, 1, 1, 528, 96, 130, false, 1, DType::BFloat16, 0.3});
+  add({1, 4, 2, 3, 600, 33, 64, true, 2});
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(BFloat16, Attention, testing::ValuesIn(bfloat16_cases()));

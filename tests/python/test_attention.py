@@ -164,14 +164,21 @@ def test_empty_sizes():
     attend(1, 3, 4, 0)
 
 
-def test_layouts_do_not_change_bits():
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [((2, 4, 70, 24), (2, 4, 70, 24)), ((1, 2, 64, 64), (1, 2, 160, 64)), ((2, 8, 1, 64), (2, 2, 608, 64))],
+)
+def test_layouts_do_not_change_bits(query, key):
+    """Head sizes and lengths that are whole tiles, and that are not; also few queries."""
     torch.manual_seed(0)
-    tensors = [torch.randn(2, 4, 70, 24) for _ in range(3)]
-    gradient = torch.randn(2, 4, 70, 24)
+    tensors = [torch.randn(shape) for shape in (query, key, key)]
+    gradient = torch.randn(query)
+    columns = query[-1]
+    causal = query[-2] > 1
 
     def attend(layout, dtype):
         inputs = [layout(t.to("neuron", dtype)).detach().requires_grad_() for t in tensors]
-        out = functional.scaled_dot_product_attention(*inputs, is_causal=True)
+        out = functional.scaled_dot_product_attention(*inputs, is_causal=causal, enable_gqa=True)
         out.backward(layout(gradient.to("neuron", dtype)))
         return [out.detach().cpu(), *(t.grad.cpu() for t in inputs)]
 
@@ -179,9 +186,9 @@ def test_layouts_do_not_change_bits():
         lambda t: t,
         swapped,
         lambda t: t.transpose(-1, -2).contiguous().transpose(-1, -2),
-        lambda t: torch.cat([t, t], -1)[..., :24],
+        lambda t: torch.cat([t, t], -1)[..., :columns],
         lambda t: torch.stack([t, t], -1)[..., 0],
-        lambda t: torch.cat([t, t], -1)[..., 1:25].mul(0).add(t),
+        lambda t: torch.cat([t, t], -1)[..., 1 : columns + 1].mul(0).add(t),
     ]
     for dtype in TOLERANCES:
         first, *others = [attend(layout, dtype) for layout in layouts]
@@ -211,7 +218,13 @@ def test_bits_do_not_depend_on_threads_or_mode(mode, dtype):
         for count in (1, 2, 3, 8):
             torch.set_num_threads(count)
             torch_neuronx._C.set_eager_mode(mode if count > 1 else "blocking")
-            for case in ((1, 110, 520, 0.0), (5, 30, 70, 0.3), (2, 1, 1300, 0.0)):
+            for case in (
+                (1, 110, 520, 0.0),
+                (5, 30, 70, 0.3),
+                (2, 1, 1300, 0.0),
+                (4, 1, 1300, 0.2),
+                (3, 300, 300, 0.0),
+            ):
                 results.setdefault(case, []).append(attend(*case))
     finally:
         torch.set_num_threads(threads)
