@@ -60,7 +60,7 @@ struct Rounder {
       } else {
         _mm512_mask_storeu_epi16(target, columns, rounded);
       }
-      __builtin_prefetch(target + kLineBytes, 1);  // what the next block on the right will write
+      __builtin_prefetch(target + 2 * kLineBytes - 1, 1);  // what the next block on the right will write
       sums += 32;
       target += target_row;
     }
