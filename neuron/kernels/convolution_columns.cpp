@@ -252,7 +252,7 @@ void run(const ConvolutionProblem& problem) {
   }
 }
 
-std::string refuse(const ConvolutionProblem&) { return {}; }
+Refusal refuse(const ConvolutionProblem&) { return {}; }
 
 }  // namespace
 

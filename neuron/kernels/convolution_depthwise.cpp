@@ -166,15 +166,15 @@ void run_weight(const ConvolutionProblem& p, const ConvolutionRoutines& routines
   });
 }
 
-std::string refuse(const ConvolutionProblem& p) {
+Refusal refuse(const ConvolutionProblem& p) {
   const ConvolutionShape& s = p.shape;
   DType dtype = p.dtype();
   if (dtype != DType::Float32 && dtype != DType::BFloat16 && dtype != DType::Float16) {
-    return fmt::format("takes float32, bfloat16 and float16; the problem is {}", dtype_name(dtype));
+    return {"takes float32, bfloat16 and float16; the problem is {}", dtype_name(dtype)};
   }
   if (s.groups == 1 || s.group_channels() != 1 || s.group_filters() > 4) {
-    return fmt::format("takes groups of one channel and at most four filters; {} channels give {} filters in {} groups",
-                       s.channels, s.filters, s.groups);
+    return {"takes groups of one channel and at most four filters; {} channels give {} filters in {} groups",
+            s.channels, s.filters, s.groups};
   }
   if (detected_convolution_routines() == nullptr) return "the processor lacks AVX2, FMA or F16C";
   if (s.batch == 0 || s.output_size() == 0 || s.filters == 0 || s.input_size() == 0) return "the problem is empty";

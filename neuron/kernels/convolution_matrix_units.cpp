@@ -520,12 +520,12 @@ class Convolution {
   std::vector<int64_t> passes_bytes_;
 };
 
-std::string refuse(const ConvolutionProblem& p) {
+Refusal refuse(const ConvolutionProblem& p) {
   const ConvolutionShape& s = p.shape;
-  if (p.dtype() != DType::BFloat16) return fmt::format("takes bfloat16; the problem is {}", dtype_name(p.dtype()));
+  if (p.dtype() != DType::BFloat16) return {"takes bfloat16; the problem is {}", dtype_name(p.dtype())};
   if (!has_bfloat16_matrix_units()) return "the processor lacks AMX-BF16";
   if (p.pass == ConvolutionPass::Input && s.stride[0] * s.stride[1] * s.stride[2] > 8) {
-    return fmt::format("the input's gradient has {} phases, more than 8", s.stride[0] * s.stride[1] * s.stride[2]);
+    return {"the input's gradient has {} phases, more than 8", s.stride[0] * s.stride[1] * s.stride[2]};
   }
   if (s.batch == 0 || s.output_size() == 0 || s.filters == 0 || s.channels == 0 || s.input_size() == 0) {
     return "the problem is empty";

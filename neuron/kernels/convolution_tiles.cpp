@@ -504,18 +504,18 @@ class WeightGradient {
   int64_t run_, runs_, padded_run_, positions_per_run_;
 };
 
-std::string refuse(const ConvolutionProblem& p) {
+Refusal refuse(const ConvolutionProblem& p) {
   const ConvolutionShape& s = p.shape;
   DType dtype = p.dtype();
   if (dtype != DType::Float32 && dtype != DType::BFloat16 && dtype != DType::Float16) {
-    return fmt::format("takes float32, bfloat16 and float16; the problem is {}", dtype_name(dtype));
+    return {"takes float32, bfloat16 and float16; the problem is {}", dtype_name(dtype)};
   }
   if (detected_convolution_routines() == nullptr) return "the processor lacks AVX2, FMA or F16C";
   if (p.pass == ConvolutionPass::Input && s.stride[0] * s.stride[1] * s.stride[2] > 8) {
-    return fmt::format("the input's gradient has {} phases, more than 8", s.stride[0] * s.stride[1] * s.stride[2]);
+    return {"the input's gradient has {} phases, more than 8", s.stride[0] * s.stride[1] * s.stride[2]};
   }
   if (p.pass == ConvolutionPass::Weight && s.groups > 1 && s.group_channels() < 8) {
-    return fmt::format("{} channels in a group leave most of a register empty", s.group_channels());
+    return {"{} channels in a group leave most of a register empty", s.group_channels()};
   }
   if (s.batch == 0 || s.output_size() == 0 || s.filters == 0 || s.channels == 0 || s.input_size() == 0) {
     return "the problem is empty";

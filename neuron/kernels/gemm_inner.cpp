@@ -17,6 +17,7 @@ bool rows_are_vectors(const GemmProblem& p) { return p.m <= kInnerVectors && is_
 bool columns_are_vectors(const GemmProblem& p) { return p.n <= kInnerVectors && !is_transposed(p.a, p.m, p.k); }
 
 constexpr int kPartRows = 64;  // what threads share out, in rows of the matrix
+constexpr int64_t kShortSum = 512;
 
 struct Buffers {
   Scratch arranged, widened, rows;
@@ -74,10 +75,13 @@ class Streamed {
   int64_t padded_;
 };
 
-std::string refuse(const GemmProblem& p) {
-  if (std::string reason = refuse_streaming(p); !reason.empty()) return reason;
+Refusal refuse(const GemmProblem& p) {
+  if (Refusal reason = refuse_streaming(p); !reason.empty()) return reason;
   if (!rows_are_vectors(p) && !columns_are_vectors(p)) {
-    return fmt::format("takes at most {} rows with a transposed b, or as many columns with a plain a", kInnerVectors);
+    return {"takes at most {} rows with a transposed b, or as many columns with a plain a", kInnerVectors};
+  }
+  if (!rows_are_vectors(p) && p.m <= kInnerVectors && p.n > 1 && p.k <= kShortSum) {
+    return {"rows and columns are few, and the sum is short: nothing needs to be turned by the other order"};
   }
   return {};
 }
@@ -86,11 +90,11 @@ void run(const GemmProblem& p) { run_gemm_inner(p, detected_inner_products()); }
 
 }  // namespace
 
-std::string refuse_streaming(const GemmProblem& p) {
+Refusal refuse_streaming(const GemmProblem& p) {
   if (!is_packed_source(p.dtype) || !is_packed_source(p.result_dtype) ||
       (p.has_addend() && !is_packed_source(p.addend_dtype))) {
-    return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
-                       dtype_name(p.result_dtype));
+    return {"takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
+            dtype_name(p.result_dtype)};
   }
   if (detected_gemm_microkernel() == nullptr) return "the processor lacks AVX2, FMA or F16C";
   return {};

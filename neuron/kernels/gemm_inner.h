@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "neuron/kernels/gemm_microkernel.h"
+#include "neuron/kernels/implementation_list.h"
 
 namespace neuron::kernels {
 
@@ -44,7 +44,7 @@ const InnerProducts& detected_inner_products();
 
 struct GemmProblem;
 // Why neither of the two ways below takes the problem, whatever its shape; empty when one may.
-std::string refuse_streaming(const GemmProblem& problem);
+Refusal refuse_streaming(const GemmProblem& problem);
 void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines);
 void run_gemm_outer(const GemmProblem& problem, const InnerProducts& routines);
 

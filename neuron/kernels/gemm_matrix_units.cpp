@@ -475,10 +475,10 @@ void run(const GemmProblem& problem) {
   });
 }
 
-std::string refuse(const GemmProblem& p) {
+Refusal refuse(const GemmProblem& p) {
   if (p.dtype != DType::BFloat16 || !is_packed_source(p.result_dtype) ||
       (p.has_addend() && !is_packed_source(p.addend_dtype))) {
-    return fmt::format("takes bfloat16; the problem is {} to {}", dtype_name(p.dtype), dtype_name(p.result_dtype));
+    return {"takes bfloat16; the problem is {} to {}", dtype_name(p.dtype), dtype_name(p.result_dtype)};
   }
   if (!has_bfloat16_matrix_units()) return "the processor lacks AMX-BF16";
   if (std::min(p.m, p.n) <= kStreamedVectors) return "few vectors are streamed faster";

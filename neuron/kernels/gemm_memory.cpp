@@ -38,6 +38,11 @@ void store_sums(const GemmProblem& p, int64_t batch, int64_t row, int64_t column
     gemm_microkernel_avx2.store(packed_source(p.result_dtype), sums, count, target);
     return;
   }
+  if (p.result_dtype == DType::Float32) {
+    auto* elements = reinterpret_cast<float*>(target);
+    for (int64_t c = 0; c < count; ++c) elements[c * p.result.column] = sums[c];
+    return;
+  }
   int64_t step = p.result.column * static_cast<int64_t>(dtype_size(p.result_dtype));
   for (int64_t c = 0; c < count; ++c) store_from_double(p.result_dtype, sums[c], target + c * step);
 }

@@ -48,10 +48,10 @@ void run_columns(const GemmProblem& p, const InnerProducts& routines, int64_t ba
   for (int64_t v = 0; v < p.m; ++v) store_sums(p, batch, v, begin, count, sums + v * kColumns);
 }
 
-std::string refuse(const GemmProblem& p) {
-  if (std::string reason = refuse_streaming(p); !reason.empty()) return reason;
+Refusal refuse(const GemmProblem& p) {
+  if (Refusal reason = refuse_streaming(p); !reason.empty()) return reason;
   if (!rows_are_vectors(p) && !columns_are_vectors(p)) {
-    return fmt::format("takes at most {} rows with a plain b, or as many columns with a transposed a", kInnerVectors);
+    return {"takes at most {} rows with a plain b, or as many columns with a transposed a", kInnerVectors};
   }
   return {};
 }

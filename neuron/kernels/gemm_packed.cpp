@@ -335,11 +335,11 @@ void run_with(const GemmProblem& problem, const GemmMicrokernel& kernel) {
   });
 }
 
-std::string refuse(const GemmProblem& p) {
+Refusal refuse(const GemmProblem& p) {
   if (!is_packed_source(p.dtype) || !is_packed_source(p.result_dtype) ||
       (p.has_addend() && !is_packed_source(p.addend_dtype))) {
-    return fmt::format("takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
-                       dtype_name(p.result_dtype));
+    return {"takes float32, bfloat16 and float16; the problem is {} to {}", dtype_name(p.dtype),
+            dtype_name(p.result_dtype)};
   }
   if (detected_gemm_microkernel() == nullptr) return "the processor lacks AVX2, FMA or F16C";
   return {};
@@ -347,10 +347,10 @@ std::string refuse(const GemmProblem& p) {
 
 void run(const GemmProblem& p) { run_with(p, *detected_gemm_microkernel()); }
 
-std::string refuse_bfloat16(const GemmProblem& p) {
+Refusal refuse_bfloat16(const GemmProblem& p) {
   if (p.dtype != DType::BFloat16 || !is_packed_source(p.result_dtype) ||
       (p.has_addend() && !is_packed_source(p.addend_dtype))) {
-    return fmt::format("takes bfloat16; the problem is {} to {}", dtype_name(p.dtype), dtype_name(p.result_dtype));
+    return {"takes bfloat16; the problem is {} to {}", dtype_name(p.dtype), dtype_name(p.result_dtype)};
   }
   if (!has_bfloat16_units()) return "the processor lacks AVX512-BF16";
   return {};

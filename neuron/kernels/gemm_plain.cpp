@@ -77,7 +77,7 @@ void run_narrow(const GemmProblem& p) {
   });
 }
 
-std::string refuse(const GemmProblem&) { return {}; }
+Refusal refuse(const GemmProblem&) { return {}; }
 
 void run(const GemmProblem& p) {
   if (is_float(p.dtype) &&

@@ -214,16 +214,16 @@ bool made_by_intel() {
   return intel;
 }
 
-std::string refuse(const GemmProblem& p) {
+Refusal refuse(const GemmProblem& p) {
   bool known = p.dtype == DType::Float32 || p.dtype == DType::Float64 || is_complex(p.dtype);
   bool fits = p.result_dtype == p.dtype && (!p.has_addend() || p.addend_dtype == p.dtype);
   if (!known || !fits) {
-    return fmt::format("takes float32, float64 and complex of one dtype; the problem is {} to {}", dtype_name(p.dtype),
-                       dtype_name(p.result_dtype));
+    return {"takes float32, float64 and complex of one dtype; the problem is {} to {}", dtype_name(p.dtype),
+            dtype_name(p.result_dtype)};
   }
   constexpr int64_t kLimit = int64_t{1} << 31;
   for (int64_t value : {p.m, p.n, p.k, p.a.row, p.a.column, p.b.row, p.b.column, p.result.row}) {
-    if (value >= kLimit) return fmt::format("sizes and strides must be below 2^31; one is {}", value);
+    if (value >= kLimit) return {"sizes and strides must be below 2^31; one is {}", value};
   }
   // A BLAS whose threads cannot be limited per caller would not keep the contract.
   if (!process_threads_can_be_limited() || function_of<Single>() == nullptr) {

@@ -5,6 +5,9 @@
 // bits of a result follow from the implementation.
 #pragma once
 
+#include <array>
+#include <concepts>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,11 +16,52 @@
 
 namespace neuron::kernels {
 
+// Why an implementation does not take a problem. Put into words only when somebody asks: small problems are refused
+// more quickly than a sentence is written.
+class Refusal {
+ public:
+  Refusal() = default;  // accepts
+  // A sentence without a full stop, in which each {} stands for one of the arguments: integers, or texts that live for
+  // ever.
+  template <typename... Arguments>
+  Refusal(const char* sentence, const Arguments&... arguments)  // NOLINT(google-explicit-constructor)
+      : sentence_(sentence), arguments_{Argument(arguments)...} {
+    static_assert(sizeof...(Arguments) <= 3);
+  }
+
+  bool empty() const { return sentence_ == nullptr; }
+
+  std::string text() const {
+    if (empty()) return {};
+    std::string result;
+    std::string_view rest = sentence_;
+    for (const Argument& argument : arguments_) {
+      const size_t place = rest.find("{}");
+      if (place == std::string_view::npos) break;
+      result += rest.substr(0, place);
+      result += argument.text.data() != nullptr ? std::string(argument.text) : std::to_string(argument.number);
+      rest.remove_prefix(place + 2);
+    }
+    result += rest;
+    return result;
+  }
+
+ private:
+  struct Argument {
+    std::string_view text;
+    int64_t number = 0;
+    Argument() = default;
+    explicit Argument(std::string_view value) : text(value) {}
+    explicit Argument(std::integral auto value) : number(static_cast<int64_t>(value)) {}
+  };
+  const char* sentence_ = nullptr;
+  std::array<Argument, 3> arguments_{};
+};
+
 template <typename Problem>
 struct Implementation {
   std::string_view name;
-  // Empty: accepts. Otherwise the reason, without a full stop.
-  std::string (*refuse)(const Problem&);
+  Refusal (*refuse)(const Problem&);
   void (*run)(const Problem&);
 };
 
@@ -42,9 +86,9 @@ class ImplementationList {
     text += ": ";
     for (const auto& entry : entries_) {
       text += entry.name;
-      std::string reason = entry.refuse(problem);
+      const Refusal reason = entry.refuse(problem);
       if (reason.empty()) return text + " accepts";
-      text += " refused: " + reason + "; ";
+      text += " refused: " + reason.text() + "; ";
     }
     return text + "no implementation accepts";
   }
