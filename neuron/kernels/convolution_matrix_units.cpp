@@ -309,10 +309,11 @@ class Convolution {
     const std::array<int64_t, 3>& extent = windows_.planes.extent;
     const int64_t length = ((pass.count[0] - 1) * extent[1] + pass.count[1] - 1) * extent[2] + pass.count[2];
     const int64_t image_blocks = divide_up(length, columns_), blocks = images * image_blocks;
-    const int64_t wanted = divide_up(p_.threads, s_.groups);
+    const int threads = convolution_matrix_threads(p_);
+    const int64_t wanted = divide_up(threads, s_.groups);
     const int64_t per_task = std::clamp<int64_t>(divide_up(blocks, wanted), 1, kTaskBlocks);
     const int64_t tasks = divide_up(blocks, per_task);
-    parallel_for(p_.threads, s_.groups * tasks, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(threads, s_.groups * tasks, 1, [&](int64_t begin, int64_t end) {
       MatrixTiles tiles;
       for (int64_t task = begin; task < end; ++task) {
         const int64_t from = task % tasks * per_task;
@@ -543,6 +544,14 @@ void run(const ConvolutionProblem& problem) {
 }
 
 }  // namespace
+
+int convolution_matrix_threads(const ConvolutionProblem& problem) {
+  constexpr double kPartProducts = 1 << 22;  // multiplications worth a thread
+  const ConvolutionShape& s = problem.shape;
+  const double products = static_cast<double>(s.batch * s.filters * s.output_size()) *
+                          static_cast<double>(s.group_channels() * s.kernel_size());
+  return static_cast<int>(std::clamp(products / kPartProducts, 1.0, static_cast<double>(std::max(1, problem.threads))));
+}
 
 const Implementation<ConvolutionProblem> convolution_matrix_units = {"matrix_units", refuse, run};
 

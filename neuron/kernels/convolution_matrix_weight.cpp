@@ -69,11 +69,12 @@ class WeightGradient {
     totals_ = buffers.totals.get<float>(s_.groups * panels_ * row_blocks_ * kBlock * kBlock);
     const int64_t images = std::clamp<int64_t>(kSourceBytes / std::max<int64_t>(1, image_), 1, s_.batch);
     // Enough tasks for the threads; how columns are cut changes no bit.
-    const int64_t tasks = std::min(panels_, divide_up(p_.threads, s_.groups)), length = divide_up(panels_, tasks);
+    const int threads = convolution_matrix_threads(p_);
+    const int64_t tasks = std::min(panels_, divide_up(threads, s_.groups)), length = divide_up(panels_, tasks);
     for (int64_t image = 0; image < s_.batch; image += images) {
       const int64_t count = std::min(images, s_.batch - image);
       fill(image, count);
-      parallel_for(p_.threads, s_.groups * tasks, 1, [&](int64_t begin, int64_t end) {
+      parallel_for(threads, s_.groups * tasks, 1, [&](int64_t begin, int64_t end) {
         MatrixTiles tiles;
         for (int64_t task = begin; task < end; ++task) {
           const int64_t first = task % tasks * length;
