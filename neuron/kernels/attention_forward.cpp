@@ -154,7 +154,8 @@ void forward_rows(const AttentionProblem& p, const AttentionOutputs& outputs, co
 
 // outputs: out [batch…, heads, queries, value depth]; float32 [batch…, heads, queries]: the logarithm of the sum of the
 // scores' exponentials, the largest score (-infinity for a query without keys), and the sum of the exponentials of
-// scores less the largest. inputs: query, key, value, optional mask; attributes and scalars: see AttentionProblem.
+// scores less the largest; on matrix units a number a little below the largest may take its place. inputs: query, key,
+// value, optional mask; attributes and scalars: see AttentionProblem.
 void run(const Call& call) {
   AttentionProblem p(call.inputs[0], call.inputs[1], call.inputs[2], call.inputs.size() > 3 ? &call.inputs[3] : nullptr,
                      call);
