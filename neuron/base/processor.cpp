@@ -21,6 +21,7 @@ const ProcessorFeatures& processor_features() {
     f.avx512vl = __builtin_cpu_supports("avx512vl") != 0;
     f.avx512cd = __builtin_cpu_supports("avx512cd") != 0;
     f.avx512bf16 = __builtin_cpu_supports("avx512bf16") != 0;
+    f.made_by_intel = __builtin_cpu_is("intel") != 0;
     // Not among the compiler's names: bits 22 and 24 of EDX of leaf 7.
     unsigned a = 0, b = 0, c = 0, d = 0;
     const bool known = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0;

@@ -10,6 +10,7 @@ struct ProcessorFeatures {
   bool avx2 = false, fma = false, f16c = false, bmi2 = false;
   bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false, avx512cd = false;
   bool avx512bf16 = false, amx_tile = false, amx_bf16 = false;
+  bool made_by_intel = false;
 
   // What generated code of each kind and the library kernels for it need.
   bool runs_avx2() const { return avx2 && fma && f16c && bmi2; }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "neuron/base/processor.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/gemm_memory.h"
 #include "neuron/kernels/scratch.h"
@@ -101,7 +102,8 @@ Refusal refuse_streaming(const GemmProblem& p) {
 }
 
 const InnerProducts& detected_inner_products() {
-  return detected_gemm_microkernel() == &gemm_microkernel_avx512 ? inner_products_avx512 : inner_products_avx2;
+  if (detected_gemm_microkernel() != &gemm_microkernel_avx512) return inner_products_avx2;
+  return processor_features().made_by_intel ? inner_products_avx512_few_streams : inner_products_avx512;
 }
 
 void run_gemm_inner(const GemmProblem& problem, const InnerProducts& routines) {

@@ -38,6 +38,7 @@ struct InnerProducts {
 
 extern const InnerProducts inner_products_avx2;
 extern const InnerProducts inner_products_avx512;
+extern const InnerProducts inner_products_avx512_few_streams;  // the same bits, read as Intel's memory likes it
 
 // What this processor runs.
 const InnerProducts& detected_inner_products();

@@ -7,6 +7,6 @@
 
 namespace neuron::kernels {
 
-const InnerProducts inner_products_avx2 = {"avx2", Vector::kLanes, compute, arrange, combine};
+const InnerProducts inner_products_avx2 = {"avx2", Vector::kLanes, compute<ManyStreams>, arrange, combine};
 
 }  // namespace neuron::kernels

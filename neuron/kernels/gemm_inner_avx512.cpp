@@ -7,6 +7,8 @@
 
 namespace neuron::kernels {
 
-const InnerProducts inner_products_avx512 = {"avx512", Vector::kLanes, compute, arrange, combine};
+const InnerProducts inner_products_avx512 = {"avx512", Vector::kLanes, compute<ManyStreams>, arrange, combine};
+const InnerProducts inner_products_avx512_few_streams = {"avx512", Vector::kLanes, compute<FewStreams>, arrange,
+                                                         combine};
 
 }  // namespace neuron::kernels

@@ -9,6 +9,7 @@
 #include <complex>
 #include <cstring>
 
+#include "neuron/base/processor.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/gemm_grid.h"
 #include "neuron/kernels/gemm_memory.h"
@@ -205,15 +206,6 @@ using Double = Routine<double, DType::Float64>;
 using SingleComplex = Routine<std::complex<float>, DType::Complex64>;
 using DoubleComplex = Routine<std::complex<double>, DType::Complex128>;
 
-// On other makers' processors the MKL of torch does not use its kernels for them.
-bool made_by_intel() {
-  static const bool intel = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_is("intel") != 0;
-  }();
-  return intel;
-}
-
 Refusal refuse(const GemmProblem& p) {
   bool known = p.dtype == DType::Float32 || p.dtype == DType::Float64 || is_complex(p.dtype);
   bool fits = p.result_dtype == p.dtype && (!p.has_addend() || p.addend_dtype == p.dtype);
@@ -230,7 +222,8 @@ Refusal refuse(const GemmProblem& p) {
     return "no BLAS with a thread limit per caller is in this process";
   }
   if (p.dtype == DType::Float32 && detected_gemm_microkernel() == &gemm_microkernel_avx512) {
-    if (!made_by_intel()) return "the packed product is faster on this processor";
+    // The MKL of torch does not use its kernels for them on processors of other makers.
+    if (!processor_features().made_by_intel) return "the packed product is faster on this processor";
     if (p.batch > 1) return "the packed product is faster for a batch";
     if (std::min(p.m, p.n) <= kFewVectors && std::max(p.m, p.n) * p.k >= kLargeMatrix) {
       return "the packed product is faster for a large matrix and a few vectors";
