@@ -1,5 +1,6 @@
 // GEMM: every implementation against float64, over odd sizes, strides, transpositions, offsets, dtypes and threads.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
@@ -268,6 +269,43 @@ TEST(Gemm, MatrixUnitsSumStepsInOrder) {
         sum += parts[0] + parts[1];
       }
       ASSERT_EQ(result.value(0, i, j), sum) << i << ", " << j;
+    }
+  }
+}
+
+// Memory that ends where a page that cannot be read begins.
+struct GuardedElements {
+  size_t pages;
+  char *memory, *data;
+  explicit GuardedElements(size_t bytes)
+      : pages((bytes + 4095) / 4096 * 4096),
+        memory(static_cast<char*>(
+            mmap(nullptr, pages + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        data(memory + pages - bytes) {
+    mprotect(memory + pages, 4096, PROT_NONE);
+  }
+  GuardedElements(const GuardedElements&) = delete;
+  ~GuardedElements() { munmap(memory, pages + 4096); }
+};
+
+TEST(Gemm, MatrixUnitsReadNothingBehindTheirOperands) {
+  if (!has_bfloat16_matrix_units()) GTEST_SKIP() << "no AMX-BF16 here";
+  for (int64_t m : {9, 16, 33, 64}) {
+    for (int64_t n : {7, 32, 49, 100}) {
+      for (int64_t k : {1, 31, 32, 70}) {
+        for (int layout = 0; layout < 4; ++layout) {
+          GuardedElements a(m * k * 2), b(k * n * 2), result(m * n * 2), addend(n * 2);
+          GemmProblem p;
+          p.dtype = p.result_dtype = p.addend_dtype = DType::BFloat16;
+          p.m = m, p.n = n, p.k = k;
+          p.a = {a.data, 0, layout % 2 == 0 ? k : 1, layout % 2 == 0 ? 1 : m};
+          p.b = {b.data, 0, layout / 2 == 0 ? n : 1, layout / 2 == 0 ? 1 : k};
+          p.result = {result.data, 0, n, 1};
+          if (k == 70) p.addend = {addend.data, 0, 0, 1};
+          gemm_matrix_units.run(p);
+          for (int64_t i = 0; i < m * n * 2; ++i) ASSERT_EQ(result.data[i], 0);
+        }
+      }
     }
   }
 }
