@@ -86,10 +86,33 @@ Expression cosine_of_turns(Expression u) {
   return -(b * p);
 }
 
+Expression fma(Expression x, Expression y, Expression z) {
+  const ir::Value operands[] = {x, y, z};
+  return {x.context(), x.builder().function("fma", operands)};
+}
+
+// The logarithm of a float32 in [2^-24, 1], as generated kernels compute it, without what they do for other numbers: x
+// = 2^k m with m in [sqrt(1/2), sqrt(2)), and log(1 + f) = f - f^2/2 + f^3 p(f) with relative error 2^-30.3.
+Expression log_of_unit(Expression x) {
+  constexpr int64_t kRootHalf = 0x3f3504f3;
+  constexpr double kCoefficients[] = {0x1.555548p-2,  -0x1.000006p-2, 0x1.99a478p-3,  -0x1.555c4ep-3, 0x1.233b78p-3,
+                                      -0x1.fc26acp-4, 0x1.e6c03ep-4,  -0x1.de1004p-4, 0x1.1484e8p-4};
+  Expression bits = x.bitcast(DType::Int32), root = bits.same_int(kRootHalf), offset = bits - root;
+  Expression f = ((offset & offset.same_int(0x7fffff)) + root).bitcast(DType::Float32) - 1.0;
+  Expression k = offset.binary(ir::Opcode::ShiftRightArithmetic, offset.same_int(23)).convert(DType::Float32);
+  Expression p = f.same(kCoefficients[8]);
+  for (int i = 7; i >= 0; --i) p = fma(p, f, f.same(kCoefficients[i]));
+  Expression square = f * f;
+  Expression rest = fma(square * f, p, square * -0.5);
+  rest = fma(k, f.same(0x1.7f7d1cp-20), rest);
+  return fma(k, f.same(0x1.62e4p-1), f + rest);
+}
+
 Expression standard_normal(Context& c) {
   Words words = philox(c);
   const bool wide = c.compute() == DType::Float64;
-  Expression radius = sqrt(-2.0 * log(1.0 - unit(c, words)));
+  Expression v = 1.0 - unit(c, words);
+  Expression radius = sqrt(-2.0 * (wide ? log(v) : log_of_unit(v)));
   if (wide) return radius * cos(2 * std::numbers::pi * unit_double(words.w2, words.w3));
   return radius * cosine_of_turns(unit_float(words.w1));
 }
@@ -132,7 +155,9 @@ void random_integer(Context& c) {
 
 // exponential(lambda): never 0, so that it can divide.
 void exponential(Context& c) {
-  Expression sample = max(-log(1.0 - unit(c, philox(c))), c.compute() == DType::Float64 ? 0x1p-54 : 0x1p-25);
+  const bool wide = c.compute() == DType::Float64;
+  Expression v = 1.0 - unit(c, philox(c));
+  Expression sample = max(-(wide ? log(v) : log_of_unit(v)), wide ? 0x1p-54 : 0x1p-25);
   c.set_output(sample / parameter(c, 0));
 }
 // cauchy(median, sigma).
