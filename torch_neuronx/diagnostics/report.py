@@ -55,11 +55,8 @@ def rows(facts: Facts) -> list[tuple[str, str]]:
 
 def _core_rows(facts: Facts) -> list[tuple[str, str]]:
     processor, device, cache = facts["processor"], facts["device"], facts["cache"]
-    able = [
-        name
-        for name, key in (("AVX2", "avx2"), ("AVX-512", "avx512"), ("AVX-512 BF16", "avx512_bf16"))
-        if processor[key]
-    ]
+    units = {"AVX2": "avx2", "AVX-512": "avx512", "AVX-512 BF16": "avx512_bf16", "AMX BF16": "amx_bf16"}
+    able = [name for name, key in units.items() if processor[key]]
     limit = facts["self_test"].get("memory_limit_bytes")
     result = [
         ("build", facts["package"]["build_id"]),

@@ -24,6 +24,7 @@ nb::dict processor() {
   result["avx2"] = features.runs_avx2();
   result["avx512"] = features.runs_avx512();
   result["avx512_bf16"] = features.avx512bf16;
+  result["amx_bf16"] = features.runs_amx_bf16();
   result["unsupported"] = neuron::unsupported_processor(features);
   try {
     result["target"] = neuron::codegen::host_target_name(neuron::codegen::detected_host_target());
