@@ -2,19 +2,14 @@
 
 #include <immintrin.h>
 
-#include "neuron/kernels/matrix_units.h"
-
-// GCC 12 takes the intrinsics' undefined operands for uses of uninitialised variables.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-
-#define NEURON_TARGET __attribute__((target(NEURON_MATRIX_UNITS)))
-#define NEURON_INLINE NEURON_TARGET __attribute__((always_inline)) inline
+#include "neuron/kernels/matrix_target.h"
 
 namespace neuron::kernels {
 namespace {
 
 #include "neuron/kernels/attention_vectors_avx512.h"
+// After the vectors it is written on.
+#include "neuron/kernels/attention_limits.h"
 
 constexpr float kLog2E = 1.44269504f;
 constexpr int64_t kTileDepth = 32;
@@ -147,14 +142,7 @@ NEURON_TARGET void mask_scores(float* scores, int64_t count, int lanes, float sc
   const Vector factor = set(scale);
   for (int lane = 0; lane < lanes; lane += 16) {
     __m512i bound = _mm512_set1_epi32(static_cast<int32_t>(count));
-    if (limits != nullptr) {
-      alignas(64) int32_t relative[16];
-      for (int i = 0; i < 16; ++i) {
-        int64_t last = limits[lane + i] - first;
-        relative[i] = static_cast<int32_t>(last < -1 ? -1 : last > count ? count : last);
-      }
-      bound = load_integers(relative);
-    }
+    if (limits != nullptr) bound = relative_limits(limits + lane, first, count);
     for (int64_t k = 0; k < count; ++k) {
       float* place = scores + k * kLanes + lane;
       Vector score = multiply(load(place), factor);

@@ -4,6 +4,8 @@
 //   kTileRows and kTileVectors: the tile of a product in registers.
 // This file has no include guard and no namespace for that reason.
 
+#include "neuron/kernels/attention_limits.h"
+
 // What one unit of a product is: floats here; pairs of bfloat16 where the instruction set has them.
 struct FloatUnits {
   static constexpr bool kPairs = false;
@@ -243,14 +245,7 @@ NEURON_TARGET void mask_scores(float* scores, int64_t count, int lanes, const fl
   for (int lane = 0; lane < lanes; lane += 16) {
     Vector best = load(maxima + lane);
     Integers bound = integers(0);
-    if (limits != nullptr) {
-      alignas(64) int32_t relative[16];
-      for (int i = 0; i < 16; ++i) {
-        int64_t last = limits[lane + i] - first;
-        relative[i] = static_cast<int32_t>(last < -1 ? -1 : last > count ? count : last);
-      }
-      bound = load_integers(relative);
-    }
+    if (limits != nullptr) bound = relative_limits(limits + lane, first, count);
     for (int64_t k = 0; k < count; ++k) {
       float* place = scores + k * kLanes + lane;
       Vector score = load(place);

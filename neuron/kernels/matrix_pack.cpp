@@ -5,15 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "neuron/kernels/matrix_target.h"
 #include "neuron/kernels/matrix_tiles.h"
-#include "neuron/kernels/matrix_units.h"
-
-// The compiler's own header leaves the unused operand of masked intrinsics undefined and then warns of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-
-#define NEURON_TARGET __attribute__((target(NEURON_MATRIX_UNITS)))
-#define NEURON_INLINE __attribute__((target(NEURON_MATRIX_UNITS), always_inline)) inline
 
 namespace neuron::kernels {
 namespace {
