@@ -7,26 +7,58 @@
 namespace neuron::kernels {
 namespace {
 
+// A register of a panel's rows: the lanes of each piece come from a place of its own.
+struct Piece {
+  int64_t offset;  // of lane 0, from the source of a row
+  int64_t begin, end;
+};
+
+constexpr int kMostPieces = Vector::kLanes;
+
+// kPieces: 0 when there is one, which is a whole register, and kMostPieces for `count`.
+template <int kPieces>
+NEURON_TARGET void copy_register(const float* source, const int64_t* offsets, int64_t depth, const Piece* pieces,
+                                 int count, int width, float* panel) {
+  Vector::Lanes lanes[kPieces + 1];
+  if constexpr (kPieces != kMostPieces) count = kPieces;
+  for (int i = 0; i < count; ++i) lanes[i] = Vector::lanes(pieces[i].begin, pieces[i].end);
+  for (int64_t p = 0; p < depth; ++p, panel += width) {
+    const float* row = source + offsets[p];
+    Vector::Register values;
+    if constexpr (kPieces == 0) {
+      values = Vector::load(row + pieces[0].offset);
+    } else {
+      values = Vector::zero();
+#pragma GCC unroll 4
+      for (int i = 0; i < count; ++i) values = Vector::load_lanes(row + pieces[i].offset, lanes[i], values);
+    }
+    __builtin_prefetch(row + pieces[0].offset + width);  // where the next panel reads
+    Vector::store(panel, values);
+  }
+}
+
+// A panel is narrower than a register, or as wide as some; what a store writes too much the next row overwrites.
 NEURON_TARGET void copy_runs(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs,
                              int run_count, int width, float* panel) {
   constexpr int kLanes = Vector::kLanes;
-  if (run_count == 1 && runs[0].length == width && width % kLanes == 0) {
-    source += runs[0].offset;
-    for (int64_t p = 0; p < depth; ++p, panel += width) {
-      const float* from = source + offsets[p];
-      for (int lane = 0; lane < width; lane += kLanes) Vector::store(panel + lane, Vector::load(from + lane));
-    }
-    return;
-  }
-  for (int64_t p = 0; p < depth; ++p, panel += width) {
+  for (int lane = 0; lane < width; lane += kLanes) {
+    Piece pieces[kLanes];
+    int used = 0;
     for (int r = 0; r < run_count; ++r) {
-      const float* from = source + offsets[p] + runs[r].offset;
-      float* to = panel + runs[r].lane;
-      int64_t left = runs[r].length;
-      for (; left >= kLanes; left -= kLanes, from += kLanes, to += kLanes) Vector::store(to, Vector::load(from));
-      // What a store writes too much is overwritten by the next run or the next row.
-      if (left > 0) Vector::store(to, Vector::load_first(from, left));
+      int64_t begin = runs[r].lane - lane, end = begin + runs[r].length;
+      Piece piece{runs[r].offset - begin, begin > 0 ? begin : 0, end < kLanes ? end : kLanes};
+      if (piece.begin < piece.end) pieces[used++] = piece;
     }
+    float* target = panel + lane;
+    if (used == 0) continue;
+    bool whole = used == 1 && pieces[0].begin == 0 && pieces[0].end == kLanes;
+    auto* copy = whole       ? copy_register<0>
+                 : used == 1 ? copy_register<1>
+                 : used == 2 ? copy_register<2>
+                 : used == 3 ? copy_register<3>
+                 : used == 4 ? copy_register<4>
+                             : copy_register<kMostPieces>;
+    copy(source, offsets, depth, pieces, used, width, target);
   }
 }
 

@@ -14,7 +14,7 @@ struct ConvolutionRoutines {
   const char* name;
 
   // Packs a panel of `depth` rows of `width` lanes: row p takes its runs from source + offsets[p]. Up to 15 floats
-  // behind the panel are overwritten; lanes in no run keep what they had.
+  // behind the panel are overwritten; lanes in no run have any value. `width` is at most a register, or a multiple.
   void (*copy_runs)(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs, int run_count,
                     int width, float* panel);
 

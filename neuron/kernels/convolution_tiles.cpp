@@ -11,6 +11,7 @@
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/convolution.h"
 #include "neuron/kernels/convolution_routines.h"
+#include "neuron/kernels/convolution_weights.h"
 #include "neuron/kernels/convolution_windows.h"
 #include "neuron/kernels/gemm_tiles.h"
 #include "neuron/kernels/scratch.h"
@@ -24,7 +25,8 @@ constexpr int64_t kSourceElements = 1 << 20;  // of the planes of a group of ima
 
 struct Buffers {
   PanelBuffers panels;
-  Scratch sums, source, totals, weight, filter;
+  Scratch sums, source, totals, weight_panels;
+  ConvolutionWeights::Buffers weights;
 };
 thread_local Buffers buffers;
 
@@ -127,9 +129,10 @@ class WindowConvolution {
     int64_t length = (columns + tasks - 1) / tasks;
     length = (length + kernel_.columns - 1) / kernel_.columns * kernel_.columns;
     tasks = (columns + length - 1) / length;
-    // Few tasks arrange the weight piece by piece, where it stays in the cache; many share it.
-    arranged_ = nullptr;
-    if (p_.pass == ConvolutionPass::Input && tasks > 2 * p_.threads) arrange_weight(pass);
+    // Few tasks pack the weight piece by piece, where it stays in the cache; many share it.
+    weight_panels_ = nullptr;
+    bool in_place = p_.pass == ConvolutionPass::Forward && !keeps_column_panel(kernel_, length);
+    if (!turned && !in_place && tasks > 2 * p_.threads) pack_weight(pass, static_cast<int64_t>(offsets.size()));
     parallel_for(p_.threads, s_.groups * tasks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / tasks, first = task % tasks * length, last = std::min(columns, first + length);
@@ -167,25 +170,14 @@ class WindowConvolution {
       copy(planes, offsets.data() + l, depth, runs, used, width, panel);
       return kernel_.panel(panel, width);
     };
-    int64_t arranged_depth = -1;
+    ConvolutionWeights weights(p_, kernel_, routines_, pass, group, channel, channel_end, buffers.weights);
+    const bool weights_in_place = turned || !keeps_column_panel(kernel_, end - begin);
     auto take_weights = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width,
                             float* panel) -> TileOperand {
-      const float* arranged = nullptr;  // row l of the group
-      if (p_.pass == ConvolutionPass::Input) {
-        auto taps = static_cast<int64_t>(pass.taps.size()), row = arranged_row();
-        int64_t filter = l / taps, filters = (l + depth + taps - 1) / taps - filter;
-        if (arranged_ != nullptr) {
-          arranged = arranged_ + (group * s_.group_filters() * taps + l) * row;
-        } else {
-          float* piece = buffers.weight.get<float>(filters * taps * row + kPanelWidth);
-          if (arranged_depth != l) {
-            arrange_filters(pass, group * s_.group_filters() + filter, filters, channel, channel_end, piece);
-          }
-          arranged_depth = l;
-          arranged = piece + (l - filter * taps) * row;
-        }
+      if (weight_panels_ != nullptr) {
+        return kernel_.panel(weight_panel(group, static_cast<int64_t>(offsets.size()), l, depth, first), width);
       }
-      return take_weight_lanes(arranged, group, l, depth, channel + first, count, width, turned, panel);
+      return weights.take(l, depth, first, count, width, turned, weights_in_place, panel);
     };
     int64_t position_count = end - begin, channel_count = channel_end - channel;
     int64_t rows = turned ? position_count : channel_count, columns = turned ? channel_count : position_count;
@@ -217,63 +209,37 @@ class WindowConvolution {
     }
   }
 
-  // Channels of the result are lanes, (channel of the source, tap) is the depth.
-  TileOperand take_weight_lanes(const float* arranged, int64_t group, int64_t l, int64_t depth, int64_t first,
-                                int64_t count, int width, bool as_columns, float* panel) const {
-    if (p_.pass == ConvolutionPass::Forward) {
-      int64_t row = s_.group_channels() * s_.kernel_size(), size = static_cast<int64_t>(dtype_size(p_.dtype()));
-      const char* source = element(p_.weight, (group * s_.group_filters() + first) * row + l);
-      bool words = size * kernel_.group == sizeof(float) && depth % kernel_.group == 0;
-      if (words && !as_columns && keeps_apart(row * size)) return {source, row * size, sizeof(float)};
-      kernel_.pack(type_, source, row, 1, count, depth, width, panel);
-      return kernel_.panel(panel, width);
-    }
-    int64_t pitch = arranged_row();
-    const float* row = arranged + first;
-    if (kernel_.group == 1) {
-      // Rows of the arranged weight keep apart, and behind them lies what whole panels read too much.
-      return {row, sizeof(float), pitch * static_cast<int64_t>(sizeof(float))};
-    }
-    float* to = panel;
-    for (int64_t p = 0; p < depth; p += 2, row += 2 * pitch, to += width) {
-      int64_t offsets[] = {0, pitch};
-      CopyRun whole{0, 0, count};
-      routines_.copy_run_pairs(row, offsets, std::min<int64_t>(2, depth - p), &whole, 1, width, to);
-    }
-    return kernel_.panel(panel, width);
-  }
-
-  // Floats from one row of the arranged weight to the next.
-  int64_t arranged_row() const {
-    int64_t row = (s_.group_channels() + 15) / 16 * 16;
-    return keeps_apart(row * static_cast<int64_t>(sizeof(float)), RowsInPlace::Crossed) ? row : row + 16;
-  }
-
-  // The weight as [filter][tap of the pass][channel], for gradients of the input.
-  void arrange_weight(const WindowPass& pass) {
-    int64_t row = static_cast<int64_t>(pass.taps.size()) * arranged_row();
-    float* arranged = buffers.weight.get<float>(s_.filters * row + kPanelWidth);
-    parallel_for(p_.threads, s_.filters, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
-                 [&](int64_t begin, int64_t end) {
-                   arrange_filters(pass, begin, end - begin, 0, s_.group_channels(), arranged + begin * row);
-                 });
-    arranged_ = arranged;
-  }
-
-  // Of channels [channel, channel_end); the others' places stay as they are.
-  void arrange_filters(const WindowPass& pass, int64_t first, int64_t count, int64_t channel, int64_t channel_end,
-                       float* target) const {
-    int64_t kernel_size = s_.kernel_size(), channels = channel_end - channel;
-    float* turned = buffers.filter.get<float>(channels * kernel_size);
-    for (int64_t f = first; f < first + count; ++f) {
-      widen_.pack(type_, element(p_.weight, (f * s_.group_channels() + channel) * kernel_size), kernel_size, 1,
-                  channels, kernel_size, static_cast<int>(channels), turned);
-      for (int64_t position : pass.weights) {
-        std::memcpy(target + channel, turned + position * channels, static_cast<size_t>(channels) * sizeof(float));
-        target += arranged_row();
+  // The weight as panels of tiles' rows, block of the sum after block.
+  void pack_weight(const WindowPass& pass, int64_t depth) {
+    constexpr int64_t kTiles = 8;  // of a part of the channels
+    const int64_t channels = windows_.result_channels, height = tile_height(kernel_, channels);
+    const int64_t part = kTiles * height, parts = (channels + part - 1) / part;
+    const int64_t blocks = (depth + kernel_.depth - 1) / kernel_.depth;
+    weight_panels_ = buffers.weight_panels.get<float>(s_.groups * channels * words_of(depth));
+    parallel_for(p_.threads, s_.groups * blocks * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        int64_t group = index / parts / blocks, l = index / parts % blocks * kernel_.depth;
+        int64_t count = std::min<int64_t>(kernel_.depth, depth - l);
+        int64_t channel = index % parts * part, channel_end = std::min(channel + part, channels);
+        ConvolutionWeights weights(p_, kernel_, routines_, pass, group, channel, channel_end, buffers.weights);
+        // What is written too much goes to a place of its own: behind a panel lies another, maybe of another thread.
+        float* panel = buffers.panels.rows.get<float>(height * words_of(count) + kPanelSlack);
+        for (int64_t first = channel; first < channel_end; first += height) {
+          int64_t lanes = std::min(height, channel_end - first);
+          weights.take(l, count, first - channel, lanes, static_cast<int>(lanes), false, false, panel);
+          std::memcpy(weight_panel(group, depth, l, count, first), panel,
+                      static_cast<size_t>(lanes * words_of(count)) * sizeof(float));
+        }
       }
-    }
+    });
   }
+
+  float* weight_panel(int64_t group, int64_t depth, int64_t l, int64_t count, int64_t first) const {
+    int64_t before = group * words_of(depth) + l / kernel_.group;
+    return weight_panels_ + before * windows_.result_channels + first * words_of(count);
+  }
+
+  int64_t words_of(int64_t depth) const { return (depth + kernel_.group - 1) / kernel_.group; }
 
   void copy(const float* source, const int64_t* offsets, int64_t depth, const CopyRun* runs, int run_count, int width,
             float* panel) const {
@@ -333,7 +299,7 @@ class WindowConvolution {
   bool direct_ = false;
   int64_t source_image_ = 0;  // elements of the planes of an image
   const float* planes_ = nullptr;
-  const float* arranged_ = nullptr;
+  float* weight_panels_ = nullptr;
 };
 
 // The gradient of the weight: rows are filters, columns (kernel position, channel), the depth is (image, position). The
@@ -424,11 +390,12 @@ class WeightGradient {
 
   void run_task(int64_t group, int64_t first_image, const float* source, const std::vector<int64_t>& positions,
                 int64_t first_column, int64_t last_column, float* sums, int64_t sums_stride) const {
+    const bool in_place = !keeps_column_panel(kernel_, last_column - first_column);
     auto take_filters = [&](int64_t l, int64_t depth, int64_t first, int64_t count, int width,
                             float* panel) -> TileOperand {
       int64_t size = s_.output_size(), padded = padded_size(), bytes = static_cast<int64_t>(dtype_size(p_.dtype()));
       bool words = bytes * kernel_.group == sizeof(float) && depth % kernel_.group == 0;
-      if (words && l % padded + depth <= size && keeps_apart(size * bytes)) {
+      if (in_place && words && l % padded + depth <= size && keeps_apart(size * bytes)) {
         int64_t filter = (first_image + l / padded) * s_.filters + group * s_.group_filters() + first;
         return {element(p_.gradient, filter * size + l % padded), size * bytes, sizeof(float)};
       }

@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "neuron/base/float_formats.h"
 #include "neuron/base/processor.h"
@@ -128,7 +129,8 @@ NEURON_TARGET void pack_adjacent_depth(const typename Load::Element* source, int
       }
       transpose(rows);
       float* target = panel + p * width + lane;
-      if (room == 8) {
+      // Rows of a narrow panel that others follow: what is written too much is overwritten next.
+      if (room == 8 || (width < 8 && (depth - p - 7) * width >= 8)) {
 #pragma GCC unroll 8
         for (int i = 0; i < 8; ++i) _mm256_storeu_ps(target + i * width, rows[i]);
       } else {
@@ -144,11 +146,24 @@ NEURON_TARGET void pack_adjacent_depth(const typename Load::Element* source, int
   }
 }
 
+// Every second of sixteen.
+NEURON_TARGET inline __m256 eight_of_sixteen(const float* x) {
+  __m256 pairs = _mm256_shuffle_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), 0x88);
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(pairs), 0xd8));
+}
+
 template <typename Load>
-void pack_strided(const typename Load::Element* source, int64_t lane_stride, int64_t depth_stride, int64_t count,
-                  int64_t depth, int width, float* panel) {
+NEURON_TARGET void pack_strided(const typename Load::Element* source, int64_t lane_stride, int64_t depth_stride,
+                                int64_t count, int64_t depth, int width, float* panel) {
   for (int64_t p = 0; p < depth; ++p, panel += width) {
-    for (int64_t lane = 0; lane < width; ++lane) {
+    int64_t lane = 0;
+    if constexpr (std::is_same_v<Load, LoadFloat32>) {
+      // The sixteenth is read where a lane follows.
+      for (; lane_stride == 2 && lane + 8 < count; lane += 8) {
+        _mm256_storeu_ps(panel + lane, eight_of_sixteen(source + lane * 2 + p * depth_stride));
+      }
+    }
+    for (; lane < width; ++lane) {
       panel[lane] = lane < count ? Load::one(source[lane * lane_stride + p * depth_stride]) : 0.0f;
     }
   }

@@ -28,6 +28,12 @@ struct Vector {
   NEURON_INLINE static void store_first(float* x, int64_t count, Register value) {
     _mm256_maskstore_ps(x, first(count), value);
   }
+  using Lanes = __m256i;
+  NEURON_INLINE static Lanes lanes(int64_t begin, int64_t end) { return _mm256_andnot_si256(first(begin), first(end)); }
+  // `others` with the given lanes, which are zero there, loaded; only those are read.
+  NEURON_INLINE static Register load_lanes(const float* x, Lanes lanes, Register others) {
+    return _mm256_or_ps(others, _mm256_maskload_ps(x, lanes));
+  }
   NEURON_INLINE static Register broadcast(float x) { return _mm256_set1_ps(x); }
   NEURON_INLINE static void store(float* x, Register value) { _mm256_storeu_ps(x, value); }
   NEURON_INLINE static Register load_float16(const uint16_t* x) {

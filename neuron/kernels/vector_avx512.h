@@ -29,6 +29,14 @@ struct Vector {
   NEURON_INLINE static void store_first(float* x, int64_t count, Register value) {
     _mm512_mask_storeu_ps(x, static_cast<__mmask16>((1u << count) - 1), value);
   }
+  using Lanes = __mmask16;
+  NEURON_INLINE static Lanes lanes(int64_t begin, int64_t end) {
+    return static_cast<Lanes>((1u << end) - (1u << begin));
+  }
+  // `others` with the given lanes, which are zero there, loaded; only those are read.
+  NEURON_INLINE static Register load_lanes(const float* x, Lanes lanes, Register others) {
+    return _mm512_mask_loadu_ps(others, lanes, x);
+  }
   NEURON_INLINE static Register broadcast(float x) { return _mm512_set1_ps(x); }
   NEURON_INLINE static void store(float* x, Register value) { _mm512_storeu_ps(x, value); }
   NEURON_INLINE static Register load_float16(const uint16_t* x) {
