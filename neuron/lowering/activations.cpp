@@ -36,9 +36,11 @@ void gelu(Context& c) {
   c.set_output(0.5 * x * (1.0 + tanh(inner)));
 }
 
+// x sigmoid(x) as one fraction; with e^-|x| nothing overflows.
 void silu(Context& c) {
   Expression x = operand(c, 0);
-  c.set_output(x * sigmoid(x));
+  Expression e = exp(-abs(x));
+  c.set_output(select(x < 0.0, x * e, x) / (1.0 + e));
 }
 
 // x tanh(log(1 + exp x)): with u = exp x the tanh is (u² + 2u) / (u² + 2u + 2), which is 1 to the last bit above 20.
