@@ -56,7 +56,8 @@ Value reduce(ir::Builder& b, Opcode opcode, Value x, double init, int64_t dimens
 Value softmax(ir::Builder& b, std::vector<Value> x) {
   Value top = spread(b, reduce(b, Opcode::Maximum, x[0], -std::numeric_limits<double>::infinity(), 1), x[0]);
   Value e = b.unary(Opcode::Exponential, b.subtract(x[0], top));
-  return b.divide(e, spread(b, reduce(b, Opcode::Add, e, 0, 1), x[0]));
+  Value sum = reduce(b, Opcode::Add, e, 0, 1);
+  return b.multiply(e, spread(b, b.divide(b.constant_like(sum, 1), sum), x[0]));
 }
 
 Value layer_norm(ir::Builder& b, std::vector<Value> x) {

@@ -79,6 +79,17 @@ ir::Value Context::reduce_extreme(bool maximum, ir::Value x) {
   return builder_.reduce(reducer, x, extreme_identity(builder_, maximum, dtype), {reduced_dimension_});
 }
 
+ir::Value Context::reduce_largest(ir::Value x) {
+  DType dtype = builder_.type(x).dtype;
+  auto body = std::make_shared<ir::Graph>("largest");
+  ir::Value best = body->add_parameter({dtype, {}}), candidate = body->add_parameter({dtype, {}});
+  ir::Builder b(*body);
+  ir::Value larger = b.select(b.compare(ir::ComparisonDirection::GT, best, candidate), best, candidate);
+  body->set_results({&larger, 1});
+  ir::Value init = extreme_identity(builder_, true, dtype);
+  return builder_.reduce({&x, 1}, {&init, 1}, {reduced_dimension_}, body)[0];
+}
+
 ir::Value Context::spread(ir::Value reduced) {
   std::vector<int64_t> dimensions;
   for (int d = 0; d < static_cast<int>(space_.size()); ++d)

@@ -76,6 +76,9 @@ class Context {
   // Maximum and Minimum use reduce_extreme, which starts from the dtype's own lowest or highest value.
   ir::Value reduce(ir::Opcode reducer, ir::Value x, double init);
   ir::Value reduce_extreme(bool maximum, ir::Value x);
+  // The largest element of a row of floats without NaN; of others some number or NaN. A third of the instructions of
+  // reduce_extreme: for rows of which one NaN makes everything NaN.
+  ir::Value reduce_largest(ir::Value x);
   ir::Value spread(ir::Value reduced);
   // A number recorded as an input (the count of reduced elements, a correction), with the shape of `reduced`.
   ir::Value reduced_like_scalar(int input, ir::Value reduced);

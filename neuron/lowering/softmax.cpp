@@ -6,12 +6,12 @@ namespace neuron::lowering {
 
 namespace {
 
-// exp(x - max) and its sum; `shifted` is x - max.
+// exp(x - max) and its sum; `shifted` is x - max. A NaN in the row is in the sum, wherever the maximum lies.
 struct Exponentials {
   Expression shifted, values, sum;
 };
 Exponentials exponentials(Context& c, Expression x) {
-  Expression shifted = x - Expression{c, c.spread(c.reduce_extreme(true, x))};
+  Expression shifted = x - Expression{c, c.spread(c.reduce_largest(x))};
   Expression values = exp(shifted);
   return {shifted, values, {c, c.reduce(ir::Opcode::Add, values, 0)}};
 }
@@ -45,7 +45,7 @@ void log_softmax_backward(Context& c) {
 // An infinite maximum is not subtracted: inf - inf would give NaN where the answer is that infinity.
 void logsumexp(Context& c) {
   Expression x = operand(c, 0);
-  Expression maximum{c, c.reduce_extreme(true, x)};
+  Expression maximum{c, c.reduce_largest(x)};
   Expression base = select(abs(maximum) == kInfinity, 0.0, maximum);
   Expression sum{c, c.reduce(ir::Opcode::Add, exp(x - Expression{c, c.spread(base)}), 0)};
   c.set_output(log(sum) + base);

@@ -59,3 +59,20 @@ def test_layouts_and_corners() -> None:
 def test_bits_do_not_depend_on_strides() -> None:
     x = values(torch.float32, (37, 501)).to(DEVICE)
     assert torch.equal(x.softmax(1).cpu(), x.t().contiguous().t().softmax(1).cpu())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("length", [1, 7, 32, 100, 5000])
+def test_a_nan_anywhere_makes_the_row_nan(length: int, dtype: torch.dtype) -> None:
+    """The maximum of a row need not see it: the sum does, whatever stands before and behind."""
+    places = sorted({place % length for place in (0, 1, 6, 31, 33, 99, 4095, 4096, length - 1)})
+    x = values(dtype, (3 * len(places) + 1, length))
+    for i, place in enumerate(places):
+        x[3 * i : 3 * i + 3, place] = math.nan
+        x[3 * i + 1, (place + 1) % length] = math.inf if length > 1 else math.nan
+        x[3 * i + 2, (place - 1) % length] = -math.inf if length > 1 else math.nan
+    for function in (torch.softmax, torch.log_softmax):
+        result = function(x.to(DEVICE), 1).cpu()
+        assert result[:-1].isnan().all()
+        assert result[-1].isfinite().all()
+    assert x.to(DEVICE).logsumexp(1).cpu()[:-1].isnan().all()

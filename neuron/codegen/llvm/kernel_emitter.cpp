@@ -85,8 +85,9 @@ int KernelEmitter::part_count(const Stage& stage) const {
   if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return plan_.has_integer_pairs() ? 1 : 2;
   const bool reduces = plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty();
   const int all_lanes = LaneAccumulators::kLanes / width_;
-  if (reduces && all_lanes <= 2 && !strided && stage.cost <= kRegisterLimit) return all_lanes;
-  if (strided || stage.cost > kUnrollLimit) return 1;
+  if (reduces && !strided && stage.cost <= kRegisterLimit) return all_lanes;
+  if (strided) return 1;
+  if (stage.cost > kUnrollLimit) return vector_bytes_ == 32 ? 2 : 1;
   if (reduces) return all_lanes;
   return std::clamp(64 / width_, 1, 4);
 }

@@ -1,5 +1,6 @@
 // Regions without a reduction and regions that reduce the innermost dimension: a row is walked in the stages of the
 // plan.
+#include <algorithm>
 #include <span>
 
 #include "neuron/codegen/llvm/kernel_emitter.h"
@@ -14,6 +15,9 @@ using llvm::Value;
 constexpr int kShortBody = 64;
 // Rows up to this length go in pairs.
 constexpr int64_t kShortRow = 1024;
+// While rows up to this length are computed, those after them are asked for: between two passes that read memory lie
+// passes that do not, and the processor's own prefetching stops there.
+constexpr int64_t kLongestAhead = 32768;
 
 class RowEmitter final : public KernelEmitter {
  public:
@@ -36,7 +40,13 @@ class RowEmitter final : public KernelEmitter {
   }
 
   void emit_rows(Value* begin, Value* end) override {
-    if (rows_together(plan_) == 1) return KernelEmitter::emit_rows(begin, end);
+    if (rows_together(plan_) == 1) {
+      return frame_.loop(begin, end, 1, [&](Value* i) {
+        ask_ahead(frame_.index(1), i, end);
+        emit_row();
+        operands_.advance();
+      });
+    }
     Value *is_short = b_.CreateICmpSLE(column_end_, frame_.index(kShortRow)), *other_scratch = scratch_;
     if (const auto scratch_rows = static_cast<int64_t>(plan_.scratch().size()); scratch_rows > 0) {
       row_bytes_ = scratch_row_bytes();
@@ -44,6 +54,7 @@ class RowEmitter final : public KernelEmitter {
     }
     frame_.loop(begin, end, [&](Value* i) -> Value* {
       Value* pair = b_.CreateAnd(is_short, b_.CreateICmpSLT(b_.CreateAdd(i, frame_.index(1)), end));
+      ask_ahead(b_.CreateSelect(is_short, frame_.index(2), frame_.index(1)), i, end);
       Row rows[2] = {
           {nullptr, operands_.current_rows(), values_.uniforms(), column_end_, chunk_end_, scratch_},
           {pair,
@@ -66,6 +77,12 @@ class RowEmitter final : public KernelEmitter {
       return b_.CreateSelect(pair, frame_.index(2), frame_.index(1));
     });
   }
+
+  // Rows that come next, of one operand; sizes in bytes.
+  struct Ahead {
+    Value* base;
+    int64_t size;
+  };
 
   // Makes a row the current one, or puts it away again.
   void exchange(Row& row) {
@@ -202,6 +219,51 @@ class RowEmitter final : public KernelEmitter {
     return {graph_.type(value).dtype, base, nullptr, true};
   }
 
+  // The next rows are those `step` behind row `i` when there are such rows, short enough to wait in the second-level
+  // cache; the current ones, which costs little, when not.
+  void ask_ahead(Value* step, Value* i, Value* end) {
+    Value* some = b_.CreateAnd(b_.CreateICmpSLE(column_end_, frame_.index(kLongestAhead)),
+                               b_.CreateICmpSLT(b_.CreateAdd(i, step), end));
+    rows_ahead_ = b_.CreateSelect(some, step, frame_.index(0));
+  }
+
+  // The stage during which the next rows are asked for: the longest after the first, which reads a row itself.
+  const Stage* asking_stage() const {
+    const std::span<const Stage> stages = plan_.stages();
+    if (plan_.spec().reduction != Reduction::Inner || plan_.spec().rank < 2 || stages.size() < 2) return nullptr;
+    return &*std::max_element(stages.begin() + 1, stages.end(),
+                              [](const Stage& x, const Stage& y) { return x.cost < y.cost; });
+  }
+
+  // Where the row begins that takes the current one's place next, of each operand that the first stage reads or the
+  // last one writes.
+  std::vector<Ahead> rows_ahead() {
+    std::vector<Ahead> ahead;
+    auto add = [&](int operand) {
+      const OperandSignature& signature = operands_.signature(operand);
+      if (signature.kind != OperandKind::Tensor || signature.inner != InnerStride::One) return;
+      Value* distance = b_.CreateMul(rows_ahead_, operands_.step(operand, plan_.spec().rank - 2));
+      ahead.push_back({frame_.at(operands_.row(operand), distance), static_cast<int64_t>(dtype_size(signature.dtype))});
+    };
+    for (int input : plan_.stages()[0].inputs) add(input);
+    for (int i = 0; i < output_count(); ++i) {
+      if (!plan_.output_is_reduced(i)) add(input_count() + i);
+    }
+    return ahead;
+  }
+
+  // Asks for the lines of a block of the next rows.
+  void prefetch(const std::vector<Ahead>& ahead, Value* position, int parts) {
+    constexpr int kSecondLevel = 2, kData = 1;
+    for (const Ahead& row : ahead) {
+      Value* block = frame_.at(row.base, b_.CreateMul(position, frame_.index(row.size)));
+      for (int64_t byte = 0; byte < row.size * width_ * parts; byte += 64) {
+        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {block->getType()},
+                           {frame_.at(block, byte), b_.getInt32(0), b_.getInt32(kSecondLevel), b_.getInt32(kData)});
+      }
+    }
+  }
+
   // One pass of a stage over [begin, end) of the current row.
   void emit_pass(const Stage& stage, Value* begin, Value* end, llvm::MutableArrayRef<LaneAccumulators> accumulators) {
     InnerLoop loop = make_loop(part_count(stage));
@@ -214,18 +276,19 @@ class RowEmitter final : public KernelEmitter {
       const int operand = input_count() + i;
       outputs.push_back(stored ? loop.add_output(operands_.stream(operand, operands_.row(operand))) : -1);
     }
+    std::vector<Ahead> ahead;
+    if (&stage == asking_stage()) ahead = rows_ahead();
     if (!accumulators.empty()) loop.carries();
     if (stage.cost <= kShortBody) loop.whole_blocks_first();
     loop.emit(begin, end, [&](Value* position, int parts) {
       values_.begin_body(parts);
+      prefetch(ahead, position, parts);
       // Operation by operation, so that the parts of a long chain of dependent operations run side by side.
       for (int part = 0; part < parts; ++part) {
         load_inputs(loop, stage, inputs, position, part);
         for (size_t i = 0; i < loads.size(); ++i) values_.set(stage.scratch_loads[i], part, loop.load(loads[i], part));
       }
-      for (int index : stage.operations) {
-        for (int part = 0; part < parts; ++part) values_.emit(index, part);
-      }
+      for (int index : stage.operations) values_.emit_by_turns(index, parts);
       for (int part = 0; part < parts; ++part) {
         for (LaneAccumulators& accumulator : accumulators)
           accumulator.add(position, part, reduced_elements(accumulator.reducer(), part), loop.mask(part));
@@ -242,7 +305,8 @@ class RowEmitter final : public KernelEmitter {
     });
   }
 
-  Value* row_bytes_ = nullptr;  // of a scratch row
+  Value* row_bytes_ = nullptr;   // of a scratch row
+  Value* rows_ahead_ = nullptr;  // rows from those at work to those that are asked for
 };
 
 }  // namespace

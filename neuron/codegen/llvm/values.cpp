@@ -69,4 +69,21 @@ void Values::emit(int index, int part) {
       emit_operation(Lanes(builder_, width_), graph, operation, {operands.data(), operands.size()}));
 }
 
+void Values::emit_by_turns(int index, int parts) {
+  llvm::BasicBlock* block = builder_.GetInsertBlock();
+  std::vector<std::vector<llvm::Instruction*>> chains(static_cast<size_t>(parts));
+  bool alike = true;
+  for (int part = 0; part < parts; ++part) {
+    llvm::Instruction* last = block->empty() ? nullptr : &block->back();
+    emit(index, part);
+    auto& chain = chains[static_cast<size_t>(part)];
+    for (auto i = last == nullptr ? block->begin() : std::next(last->getIterator()); i != block->end(); ++i)
+      chain.push_back(&*i);
+    alike = alike && builder_.GetInsertBlock() == block && chain.size() == chains[0].size();
+  }
+  for (size_t i = 0; alike && i < chains[0].size(); ++i) {
+    for (auto& chain : chains) chain[i]->moveBefore(*block, block->end());
+  }
+}
+
 }  // namespace neuron::codegen

@@ -33,6 +33,9 @@ class Values {
   // Emits operation `index` in scalar form, or for one part.
   void emit_uniform(int index);
   void emit(int index, int part);
+  // Emits it for the parts 0 … parts-1, an instruction of each in turn: a function of many instructions is one long
+  // chain, and processors with small schedulers do not see the next part's chain behind it.
+  void emit_by_turns(int index, int parts);
 
  private:
   ir::Value source(ir::Value value) const;
