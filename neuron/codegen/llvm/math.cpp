@@ -114,7 +114,7 @@ int math_cost(std::string_view name, DType dtype) {
   if (dtype == DType::Float64 || name == "lgamma" || name == "digamma" || name == "erfinv") return 300;
   if (name == "exp") return 26;
   if (name == "log") return 32;
-  if (name == "logistic") return 45;
+  if (name == "logistic") return 30;
   if (name == "erf" || name == "tanh" || name == "gelu_derivative") return 30;
   return name == "pow" ? 200 : 100;
 }
