@@ -32,6 +32,27 @@ void sort_by_target(Dims& sizes, Dims& target, Dims& source) {
   }
 }
 
+// At most 16 rows and columns: what whole squares of 8 leave over goes element by element.
+template <typename T>
+void transpose_part(T* target, int64_t target_row, const T* source, int64_t source_column, int64_t rows,
+                    int64_t columns) {
+  constexpr int64_t kSquare = 8;
+  for (int64_t i = 0; i < rows; i += kSquare) {
+    for (int64_t j = 0; j < columns; j += kSquare) {
+      T* to = target + i * target_row + j;
+      const T* from = source + i + j * source_column;
+      if (i + kSquare <= rows && j + kSquare <= columns) {
+        transpose_small_square(to, target_row, from, source_column);
+        continue;
+      }
+      const int64_t height = std::min(rows - i, kSquare), width = std::min(columns - j, kSquare);
+      for (int64_t ii = 0; ii < height; ++ii) {
+        for (int64_t jj = 0; jj < width; ++jj) to[ii * target_row + jj] = from[ii + jj * source_column];
+      }
+    }
+  }
+}
+
 // A block of rows x columns: the target runs along columns, the source along rows. Tiles of 64 x 64 stay near on both
 // sides (and their pages in the translation buffer) until all their cache lines are used up.
 template <typename T>
@@ -49,9 +70,7 @@ void transpose_block(T* target, int64_t target_row, const T* source, int64_t sou
         if (i_end - i == kSquare && j_end - j == kSquare) {
           transpose_square(to, target_row, from, source_column);
         } else {
-          for (int64_t ii = 0; ii < i_end - i; ++ii) {
-            for (int64_t jj = 0; jj < j_end - j; ++jj) to[ii * target_row + jj] = from[ii + jj * source_column];
-          }
+          transpose_part(to, target_row, from, source_column, i_end - i, j_end - j);
         }
       }
     }
@@ -72,7 +91,7 @@ void copy_elements(const TensorView& to, const TensorView& from, int threads) {
   T* out = to.as<T>();
   const T* in = from.as<T>();
   if (innermost >= 0 && along >= 0 && along != innermost && target[innermost] == 1 && source[innermost] != 0 &&
-      sizes[innermost] >= 8 && sizes[along] >= 8) {
+      sizes[innermost] >= 2 && sizes[along] >= 2) {
     int64_t rows = sizes[along], columns = sizes[innermost], target_row = target[along],
             source_column = source[innermost];
     sizes[along] = sizes[innermost] = 1;
@@ -109,20 +128,28 @@ void copy_elements(const TensorView& to, const TensorView& from, int threads) {
                  [&](int64_t begin, int64_t end) { std::memcpy(out + begin, in + begin, (end - begin) * sizeof(T)); });
     return;
   }
-  parallel_for(threads, loop.rows(), row_grain(size * static_cast<int64_t>(sizeof(T))),
-               [&](int64_t begin, int64_t end) {
-                 loop.for_rows(begin, end, [&](const auto& offsets) {
-                   T* x = out + offsets[0];
-                   const T* y = in + offsets[1];
-                   if (loop.contiguous()) {
-                     copy_line(x, y, size * static_cast<int64_t>(sizeof(T)));
-                   } else if (to_stride == 1 && from_stride == 0) {
-                     std::fill(x, x + size, *y);
-                   } else {
-                     for (int64_t j = 0; j < size; ++j) x[j * to_stride] = y[j * from_stride];
-                   }
-                 });
-               });
+  parallel_for(
+      threads, loop.rows(), row_grain(size * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end) {
+        if (loop.contiguous() && loop.run_length() >= 4) {
+          constexpr int64_t bytes = sizeof(T);
+          const auto steps = loop.row_strides();
+          loop.for_runs(begin, end, [&](const auto& offsets, int64_t count) {
+            copy_lines(out + offsets[0], steps[0] * bytes, in + offsets[1], steps[1] * bytes, size * bytes, count);
+          });
+          return;
+        }
+        loop.for_rows(begin, end, [&](const auto& offsets) {
+          T* x = out + offsets[0];
+          const T* y = in + offsets[1];
+          if (loop.contiguous()) {
+            copy_line(x, y, size * static_cast<int64_t>(sizeof(T)));
+          } else if (to_stride == 1 && from_stride == 0) {
+            std::fill(x, x + size, *y);
+          } else {
+            for (int64_t j = 0; j < size; ++j) x[j * to_stride] = y[j * from_stride];
+          }
+        });
+      });
 }
 
 void convert_elements(const TensorView& to, const TensorView& from, int threads) {

@@ -1,4 +1,4 @@
-// Copies of lines of some hundred bytes to some hundred kilobytes.
+// Copies of lines of up to some hundred kilobytes.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,10 @@ constexpr int64_t kLongestLine = int64_t{1} << 20;
 // Like memcpy. The C library moves such lines by string instructions on some processors, which are several times slower
 // when source and target lie alike within their pages: rows of a matrix whose length is a power of two.
 void copy_line(void* target, const void* source, int64_t bytes);
+
+// `count` lines, whose steps are in bytes. Lines of a few cache lines that lie apart are asked for some ahead: no
+// processor guesses their addresses.
+void copy_lines(void* target, int64_t target_step, const void* source, int64_t source_step, int64_t bytes,
+                int64_t count);
 
 }  // namespace neuron::kernels

@@ -1,6 +1,7 @@
 // Walking several tensors of one shape in row-major order, whatever their strides.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -77,6 +78,22 @@ class StridedLoop {
         position[d] = 0;
       }
     }
+  }
+
+  // body(offsets of the first row, count) for runs of rows in [begin, end) that are row_strides() apart, in order.
+  template <typename Body>
+  void for_runs(int64_t begin, int64_t end, const Body& body) const {
+    while (begin < end) {
+      const int64_t count = std::min(end - begin, run_length() - begin % run_length());
+      for_rows(begin, begin + 1, [&](const Offsets& offsets) { body(offsets, count); });
+      begin += count;
+    }
+  }
+  int64_t run_length() const { return sizes_.size() < 2 ? 1 : sizes_[sizes_.size() - 2]; }
+  Offsets row_strides() const {
+    Offsets strides{};
+    for (size_t i = 0; i < N && sizes_.size() >= 2; ++i) strides[i] = strides_[i][sizes_.size() - 2];
+    return strides;
   }
 
   // body(offsets) for every element, in order.

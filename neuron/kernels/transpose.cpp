@@ -73,6 +73,16 @@ NEURON_AVX2 inline void transpose_4x4(uint64_t* target, int64_t target_row, cons
 
 }  // namespace
 
+NEURON_AVX2 void transpose_small_square(uint16_t* target, int64_t target_row, const uint16_t* source,
+                                        int64_t source_column) {
+  transpose_8x8(target, target_row, source, source_column);
+}
+
+NEURON_AVX2 void transpose_small_square(uint32_t* target, int64_t target_row, const uint32_t* source,
+                                        int64_t source_column) {
+  transpose_8x8(target, target_row, source, source_column);
+}
+
 NEURON_AVX2 void transpose_square(uint16_t* target, int64_t target_row, const uint16_t* source, int64_t source_column) {
   for (int64_t i = 0; i < 16; i += 8) {
     for (int64_t j = 0; j < 16; j += 8)

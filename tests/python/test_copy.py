@@ -183,3 +183,26 @@ def test_inf_nan_and_signed_zero():
         assert torch.equal(moved.isnan(), expected.isnan())
         assert torch.equal(moved.nan_to_num(5), expected.nan_to_num(5))
         assert torch.equal(moved.signbit()[3:], expected.signbit()[3:])
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("length", [1, 8, 15, 31, 32, 33, 63, 64, 65, 127, 128, 129, 250, 513, 1024, 1030])
+def test_lines_that_lie_apart(length: int, dtype: torch.dtype):
+    """Of the source, of the target, in runs of few and many lines; what lies between stays."""
+    for planes, lines in ((1, 300), (40, 3), (7, 13)):
+        x = torch.arange(planes * lines * (length + 3)).reshape(planes, lines, length + 3).remainder(251).to(dtype)
+        device = x.to("neuron")
+        for view in (lambda t: t[..., 1 : 1 + length], lambda t: t[..., 3:].transpose(0, 1)):
+            assert torch.equal(view(device).contiguous().cpu(), view(x).contiguous())
+            target = torch.full_like(x, 7)
+            on_device = target.to("neuron")
+            view(on_device).copy_(view(device))
+            view(target).copy_(view(x))
+            assert torch.equal(on_device.cpu(), target)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16, torch.float32, torch.float64, torch.complex128])
+def test_transpositions_of_any_size(dtype: torch.dtype):
+    for rows, columns in itertools.product((2, 3, 4, 7, 8, 9, 16, 25, 40, 100), (2, 5, 8, 12, 16, 31, 257)):
+        x = torch.arange(rows * columns).reshape(rows, columns).remainder(251).to(dtype)
+        assert torch.equal(x.to("neuron").t().contiguous().cpu(), x.t().contiguous())

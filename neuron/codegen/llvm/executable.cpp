@@ -113,9 +113,10 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
   const int outer = facts_.rank - 1;
   const int64_t rows = product(arguments.sizes, outer), columns = arguments.sizes[outer], elements = rows * columns;
   if (elements == 0) return;
+  if (facts_.copied_bytes != 0 && outer > 0 && is_library_copy(arguments, elements)) return run_copy(arguments);
   if (facts_.strided && outer > 0 && elements >= kTileRows * kTileColumns) {
     const int dimension = tile_dimension(arguments);
-    if (dimension >= 0) return facts_.copied_bytes != 0 ? run_copy(arguments) : run_tiles(arguments, dimension);
+    if (dimension >= 0) return run_tiles(arguments, dimension);
   }
   auto call = [&](int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end) {
     const KernelRange range{row_begin, row_end, column_begin, column_end, 0, 0, Phase::Whole, nullptr, nullptr};
@@ -135,7 +136,16 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
       });
 }
 
-// A transposition alone is the library's: it moves whole cache lines by squares in registers.
+// A transposition alone is the library's: it moves squares in registers. So are short lines that lie apart in memory,
+// which it asks for ahead.
+bool HostExecutable::is_library_copy(const RegionArguments& arguments, int64_t elements) const {
+  constexpr int64_t kFewElements = 256, kShortestLine = 32, kLongestLine = 1024;
+  if (elements < kFewElements) return false;
+  if (facts_.strided) return tile_dimension(arguments) >= 0;
+  const int64_t line = arguments.sizes[facts_.rank - 1] * facts_.copied_bytes;
+  return line >= kShortestLine && line <= kLongestLine && arguments.strides[facts_.rank - 1] == 1;
+}
+
 void HostExecutable::run_copy(const RegionArguments& arguments) const {
   constexpr std::pair<int, DType> kMoved[] = {
       {1, DType::UInt8}, {2, DType::UInt16}, {4, DType::UInt32}, {8, DType::UInt64}, {16, DType::Complex128}};

@@ -39,6 +39,7 @@ class HostExecutable final : public Executable {
   void run_elements(const RegionArguments& arguments) const;
   void run_copy(const RegionArguments& arguments) const;
   void run_tiles(const RegionArguments& arguments, int dimension) const;
+  bool is_library_copy(const RegionArguments& arguments, int64_t elements) const;
   int tile_dimension(const RegionArguments& arguments) const;
   void run_rows(const RegionArguments& arguments) const;
   void run_columns(const RegionArguments& arguments) const;
