@@ -128,6 +128,19 @@ void normalized_gradient_sums(Context& c) {
   c.set_exact_output(1, row_sum(c, gradient * normalized));
 }
 
+// weighted_sums(a, b, weight) -> (sum of a * weight, sum of b * weight).
+void weighted_sums(Context& c) {
+  Expression weight = operand(c, 2);
+  for (int i = 0; i < 2; ++i) c.set_exact_output(i, row_sum(c, operand(c, i) * weight));
+}
+// group_norm_backward(grad_output, input, mean, rstd, sum of gradient * weight, sum of gradient * weight * normalized,
+// count, weight): the input's gradient.
+void group_norm_backward(Context& c) {
+  Expression gradient = operand(c, 0) * operand(c, 7), rstd = operand(c, 3), count = operand(c, 6);
+  Expression normalized = (operand(c, 1) - operand(c, 2)) * rstd;
+  c.set_output((gradient - operand(c, 4) / count - normalized * (operand(c, 5) / count)) * rstd);
+}
+
 }  // namespace
 
 std::span<const Rule> normalization_rules() {
@@ -147,6 +160,8 @@ std::span<const Rule> normalization_rules() {
       {"normalize_affine", normalize_affine},
       {"normalize_backward", normalize_backward},
       {"normalized_gradient_sums", normalized_gradient_sums, reduce},
+      {"weighted_sums", weighted_sums, reduce},
+      {"group_norm_backward", group_norm_backward},
   };
   return rules;
 }

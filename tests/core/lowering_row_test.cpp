@@ -166,6 +166,16 @@ TEST(Normalization, PiecesOfBatchNorm) {
   expect_values(evaluate("variance_of_sum", f64, {{f64, {6}}, 4, 1.0}), {2});
 }
 
+TEST(Normalization, PiecesOfGroupNorm) {
+  Operand weight(f64, {2, 3, 2, 3}, {2, 2});
+  auto sums =
+      run("weighted_sums", f64, {f64, f64}, {{f64, {1, 2, 3, 4}, {2, 2}}, {f64, {5, 6, 0, -1}, {2, 2}}, weight}, {}, 1);
+  expect_values(values(sums[0]), {8, 18});
+  expect_values(values(sums[1]), {28, -3});
+  // (4 * 3 - 8 / 4 - (7 - 1) * 0.5 * (6 / 4)) * 0.5
+  expect_values(evaluate("group_norm_backward", f64, {{f64, {4}}, {f64, {7}}, 1.0, 0.5, 8.0, 6.0, 4, 3.0}), {2.75});
+}
+
 TEST(Normalization, GradientWithStatisticsOfTheInputSumsToZero) {
   std::vector<double> x = {1, 3, 2, 6, 4, 0}, g = {1, -2, 0.5, 3, -1, 2};
   auto statistics = run("mean_rstd", f64, {f64, f64}, {{f64, x, {1, 6}}, 0.0, 6}, {}, 1);
