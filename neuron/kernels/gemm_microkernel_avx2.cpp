@@ -103,9 +103,17 @@ NEURON_TARGET inline void store_first(float* target, int count, __m256 values) {
 template <typename Load>
 NEURON_TARGET void pack_adjacent_lanes(const typename Load::Element* source, int64_t depth_stride, int64_t count,
                                        int64_t depth, int width, float* panel) {
+  // The last lanes of a panel without idle ones are copied eight at a time as well: the next row follows in the source,
+  // and what is written too much is overwritten by the panel's next row.
+  const int64_t whole = count / 8 * 8, rest = count - whole;
+  const bool overlaps = rest != 0 && count == width && depth_stride >= whole + 8;
   for (int64_t p = 0; p < depth; ++p, source += depth_stride, panel += width) {
     int64_t lane = 0;
-    for (; lane + 8 <= count; lane += 8) _mm256_storeu_ps(panel + lane, Load::eight(source + lane));
+    for (; lane < whole; lane += 8) _mm256_storeu_ps(panel + lane, Load::eight(source + lane));
+    if (overlaps && (depth - p - 1) * width >= 8 - rest) {
+      _mm256_storeu_ps(panel + lane, Load::eight(source + lane));
+      continue;
+    }
     for (; lane < count; ++lane) panel[lane] = Load::one(source[lane]);
     for (; lane < width; ++lane) panel[lane] = 0;
   }
