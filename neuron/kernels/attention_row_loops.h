@@ -1,6 +1,10 @@
 // The loops of AttentionTiles over rows of memory: few queries against keys and values, and single rows. Included after
-// attention_tile_loops.h, in the same way and with the same requirements; also kDotSums and kWeighedVectors, and for
-// each kind of element in memory a struct with kBytes of a unit, load(), load_first() and step().
+// attention_tile_loops.h, in the same way and with the same requirements; also, for each kind of element in memory, a
+// struct with kBytes of a unit, load(), load_first() and step(), and
+//   kDotSums and kDotVectors: sums and, at most, vectors of a tile of dot products,
+//   kWeighedVectors: registers of a row that are weighed together,
+//   kKeysAsked: keys whose shares of the rows ahead are asked for at once,
+//   kSlowVectors: from how many vectors on arithmetic is slower than memory.
 
 // Asks for rows before they are met, line after line. Where memory is slower than arithmetic, `near` ones are loaded:
 // caches then fetch what follows by themselves, which they do less when lines are met in the order of a tile; of
@@ -30,8 +34,7 @@ class Ahead {
   int64_t row_bytes_, rows_, bytes_, at_ = 0;
   bool near_;
 };
-// From how many vectors on arithmetic is slower than memory, and how far ahead rows are prefetched then.
-constexpr int kSlowVectors = 2;
+// How far ahead rows are prefetched from kSlowVectors on, where arithmetic is slower than memory.
 constexpr int64_t kFarRows = 48;
 
 // kChunks: of 16 units in a row, 0 when not known.
@@ -118,10 +121,11 @@ template <typename Elements>
 NEURON_TARGET void dot_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
                             int64_t vector_stride, int vector_count, float scale, float* result,
                             int64_t result_stride) {
-  auto* body = vector_count >= 4   ? dot_rows_by<Elements, kDotSums / 4, 4>
-               : vector_count == 3 ? dot_rows_by<Elements, kDotSums / 4, 3>
-               : vector_count == 2 ? dot_rows_by<Elements, kDotSums / 2, 2>
-                                   : dot_rows_by<Elements, kDotSums, 1>;
+  auto* body = vector_count >= 2 ? dot_rows_by<Elements, kDotSums / 2, 2> : dot_rows_by<Elements, kDotSums, 1>;
+  if constexpr (kDotVectors >= 4) {
+    if (vector_count == 3) body = dot_rows_by<Elements, kDotSums / 4, 3>;
+    if (vector_count >= 4) body = dot_rows_by<Elements, kDotSums / 4, 4>;
+  }
   body(rows, row_bytes, count, depth, static_cast<const float*>(vectors), vector_stride, vector_count, scale, result,
        result_stride);
 }
@@ -147,19 +151,22 @@ NEURON_TARGET void weigh_rows_tile(const char* rows, int64_t row_bytes, const We
       sums[r][v] = part.begin == 0 ? zero() : v < kVectors - 1 || last >= 16 ? load(sum) : load_first(sum, last);
     }
   }
-  for (int64_t k = part.begin; k < part.end; ++k) {
-    Vector row[kVectors];
-    part.ahead->ask(part.lines);
+  for (int64_t k = part.begin; k < part.end;) {
+    const int64_t stop = part.end - k < kKeysAsked ? part.end : k + kKeysAsked;
+    part.ahead->ask(part.lines * (stop - k));
+    for (; k < stop; ++k) {
+      Vector row[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors - 1; ++v) row[v] = Elements::load(rows + 16 * Elements::kBytes * v);
-    const char* end = rows + 16 * Elements::kBytes * (kVectors - 1);
-    rows += row_bytes;
-    row[kVectors - 1] = last >= 16 ? Elements::load(end) : Elements::load_first(end, last);
+      for (int v = 0; v < kVectors - 1; ++v) row[v] = Elements::load(rows + 16 * Elements::kBytes * v);
+      const char* end = rows + 16 * Elements::kBytes * (kVectors - 1);
+      rows += row_bytes;
+      row[kVectors - 1] = last >= 16 ? Elements::load(end) : Elements::load_first(end, last);
 #pragma GCC unroll 4
-    for (int r = 0; r < kCount; ++r) {
-      Vector weight = broadcast(weights + r * weight_stride + k);
+      for (int r = 0; r < kCount; ++r) {
+        Vector weight = broadcast(weights + r * weight_stride + k);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = multiply_add(weight, row[v], sums[r][v]);
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = multiply_add(weight, row[v], sums[r][v]);
+      }
     }
   }
 #pragma GCC unroll 4

@@ -15,8 +15,11 @@ namespace {
 
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = 1;
-constexpr int kDotSums = 4;  // of registers, two each
+constexpr int kDotSums = 6;  // of registers, two each
+constexpr int kDotVectors = 2;
 constexpr int kWeighedVectors = 1;
+constexpr int64_t kKeysAsked = 8;  // at once: a tile meets a key in fewer cycles than asking takes
+constexpr int kSlowVectors = 1;
 
 struct Vector {
   __m256 a, b;  // lanes 0 to 7, 8 to 15
@@ -199,16 +202,33 @@ struct WidenBFloat16 {
 using HalfElements = NarrowElements<WidenHalf>;
 using BFloat16Elements = NarrowElements<WidenBFloat16>;
 
+NEURON_INLINE __m256 half_sum(Vector x) { return _mm256_add_ps(x.a, x.b); }
+NEURON_INLINE float lane_sum(Vector x) {
+  __m256 eight = half_sum(x);
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+// The sums of x's and y's fours, one in each half.
+NEURON_INLINE __m256 sums_of_four(__m256 x, __m256 y) {
+  return _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20), _mm256_permute2f128_ps(x, y, 0x31));
+}
+NEURON_INLINE void four_lane_sums(const Vector* x, float* values) {
+  __m256 four = sums_of_four(half_sum(x[0]), half_sum(x[1])), more = sums_of_four(half_sum(x[2]), half_sum(x[3]));
+  __m256 two = _mm256_add_ps(_mm256_shuffle_ps(four, more, 0x44), _mm256_shuffle_ps(four, more, 0xee));
+  __m256 one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
+  one = _mm256_shuffle_ps(one, one, 0x88);  // 0 2 | 1 3
+  _mm_storeu_ps(values, _mm_unpacklo_ps(_mm256_castps256_ps128(one), _mm256_extractf128_ps(one, 1)));
+}
+
 // values[i]: the sum of the lanes of sums[i], halves added in turn: 8, 4, 2, 1.
 template <int kRows>
 NEURON_INLINE void reduce_lanes(Vector* sums, float* values) {
+  constexpr int kFours = kRows / 4 * 4;
 #pragma GCC unroll 4
-  for (int i = 0; i < kRows; ++i) {
-    __m256 eight = _mm256_add_ps(sums[i].a, sums[i].b);
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    values[i] = _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
-  }
+  for (int i = 0; i < kFours; i += 4) four_lane_sums(sums + i, values + i);
+#pragma GCC unroll 4
+  for (int i = kFours; i < kRows; ++i) values[i] = lane_sum(sums[i]);
 }
 
 // After the vectors it is written on.

@@ -7,7 +7,10 @@ using Integers = __m512i;
 constexpr int kTileRows = 8;
 constexpr int kTileVectors = 3;
 constexpr int kDotSums = 16;  // registers of sums
+constexpr int kDotVectors = 4;
 constexpr int kWeighedVectors = 4;
+constexpr int64_t kKeysAsked = 1;
+constexpr int kSlowVectors = 2;
 
 NEURON_INLINE Vector zero() { return _mm512_setzero_ps(); }
 NEURON_INLINE Vector set(float x) { return _mm512_set1_ps(x); }
