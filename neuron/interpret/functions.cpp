@@ -1,9 +1,11 @@
-// The functions of functions.def: through double and rounded once, but for trunc and fma, which are exact.
+// The functions of functions.def: through double and rounded once, but for trunc and fma, which are exact,
+// and random numbers, which have bits of their own.
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <numbers>
 
+#include "neuron/base/random_numbers.h"
 #include "neuron/interpret/kernels.h"
 
 namespace neuron::interpret {
@@ -108,10 +110,39 @@ bool fused_multiply_add(const Invocation& call) {
   return true;
 }
 
+// random_bits, random_normal.
+template <typename T>
+void random_numbers(const Invocation& call, T (*number)(uint64_t seed, uint64_t offset, uint64_t element)) {
+  const auto *elements = call.operand(0).data<uint64_t>(), *seeds = call.operand(1).data<uint64_t>(),
+             *offsets = call.operand(2).data<uint64_t>();
+  T* to = call.result().data<T>();
+  for (int64_t i = 0, n = call.result().numel(); i < n; ++i) to[i] = number(seeds[i], offsets[i], elements[i]);
+}
+
+bool random_function(const Invocation& call) {
+  switch (call.result().dtype) {
+    case DType::UInt32:
+      random_numbers(call, random_word);
+      return true;
+    case DType::UInt64:
+      random_numbers(call, random_long_word);
+      return true;
+    case DType::Float32:
+      random_numbers(call, random_normal);
+      return true;
+    case DType::Float64:
+      random_numbers(call, random_normal_double);
+      return true;
+    default:
+      unsupported(call, call.result().dtype);
+  }
+}
+
 }  // namespace
 
 bool evaluate_function(std::string_view name, const Invocation& call) {
   if (name == "fma") return fused_multiply_add(call);
+  if (name.starts_with("random_")) return random_function(call);
   const Function* function = nullptr;
   for (const Function& entry : table) {
     if (entry.name == name) function = &entry;

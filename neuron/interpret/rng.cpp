@@ -1,28 +1,9 @@
-// rng_bit_generator: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), with the
-// counter of docs/numerics.md: element i takes the block of counter offset + i.
-#include <array>
-
+// rng_bit_generator: Philox4x32-10, element i takes the block of counter offset + i.
 #include "neuron/base/float_formats.h"
+#include "neuron/base/philox.h"
 #include "neuron/interpret/kernels.h"
 
 namespace neuron::interpret {
-
-namespace {
-
-std::array<uint32_t, 4> philox(uint64_t seed, uint64_t position) {
-  std::array<uint32_t, 4> x{static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), 0, 0};
-  auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    uint64_t a = uint64_t{0xD2511F53} * x[0], b = uint64_t{0xCD9E8D57} * x[2];
-    x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ key0, static_cast<uint32_t>(b),
-         static_cast<uint32_t>(a >> 32) ^ x[3] ^ key1, static_cast<uint32_t>(a)};
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
-  }
-  return x;
-}
-
-}  // namespace
 
 // The state is (seed, offset); the new offset is past the elements taken. 64-bit results are word 1 and word 0 of a
 // block, narrower ones the low bits of word 0.

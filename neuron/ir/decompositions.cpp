@@ -283,43 +283,4 @@ Graph function_decomposition(std::string_view name, const Type& type) {
   return graph;
 }
 
-Graph rng_decomposition(const Type& bits) {
-  int64_t count = 1;
-  for (Dim dim : bits.dims) count *= dim;
-  Graph graph("rng_bit_generator");
-  Builder b(graph);
-  constexpr DType u64 = DType::UInt64;
-  Type one{u64, {1}}, all{u64, {count}};
-  Value state = graph.add_parameter({u64, {2}});
-  Value seed = b.slice(state, {0}, {1}, {1}), offset = b.slice(state, {1}, {2}, {1});
-  // 32-bit words in 64-bit integers, so that a product is whole.
-  auto low = [&](Value x) { return b.binary(Opcode::And, x, b.constant_int(b.type(x), 0xffffffff)); };
-  auto high = [&](Value x) { return b.binary(Opcode::ShiftRightLogical, x, b.constant_int(b.type(x), 32)); };
-  auto exclusive_or = [&](Value x, Value y) { return b.binary(Opcode::Xor, x, y); };
-  auto spread = [&](Value x) { return b.broadcast_in_dim(x, {count}, {0}); };
-  Value counter = b.add(spread(offset), b.iota(all, 0));
-  Value x[4] = {low(counter), high(counter), b.constant_int(all, 0), b.constant_int(all, 0)};
-  Value key[2] = {low(seed), high(seed)};
-  for (int round = 0; round < 10; ++round) {
-    Value p = b.multiply(x[0], b.constant_int(all, 0xD2511F53)), q = b.multiply(x[2], b.constant_int(all, 0xCD9E8D57));
-    Value next[4] = {exclusive_or(exclusive_or(high(q), x[1]), spread(key[0])), low(q),
-                     exclusive_or(exclusive_or(high(p), x[3]), spread(key[1])), low(p)};
-    std::copy(next, next + 4, x);
-    key[0] = low(b.add(key[0], b.constant_int(one, 0x9E3779B9)));
-    key[1] = low(b.add(key[1], b.constant_int(one, 0xBB67AE85)));
-  }
-  Value word = x[0];
-  size_t size = dtype_size(bits.dtype);
-  if (size == 8) word = b.binary(Opcode::Or, b.binary(Opcode::ShiftLeft, x[1], b.constant_int(all, 32)), x[0]);
-  if (size < 4) word = b.binary(Opcode::And, word, b.constant_int(all, (int64_t{1} << (8 * size)) - 1));
-  // To the unsigned type of the size, which holds the word, and from there bit by bit.
-  DType plain = size == 8 ? u64 : size == 4 ? DType::UInt32 : size == 2 ? DType::UInt16 : DType::UInt8;
-  word = b.convert(word, plain);
-  if (plain != bits.dtype) word = b.bitcast_convert(word, bits.dtype);
-  Value parts[] = {seed, b.add(offset, b.constant_int(one, count))};
-  Value results[] = {b.concatenate(parts, 0), b.reshape(word, bits.dims)};
-  graph.set_results(results);
-  return graph;
-}
-
 }  // namespace neuron::ir

@@ -11,6 +11,9 @@ namespace neuron::ir {
 // A function of functions.def on operands of the type. Throws Error(Internal) when it has none for the dtype.
 Graph function_decomposition(std::string_view name, const Type& type);
 
+// random_bits or random_normal with results of the type.
+Graph random_decomposition(std::string_view name, const Type& type);
+
 // rng_bit_generator with bits of the (concrete) type: (state) -> (state, bits), Philox4x32-10 in integer operations.
 Graph rng_decomposition(const Type& bits);
 

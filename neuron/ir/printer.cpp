@@ -230,8 +230,10 @@ void FunctionPrinter::print_composite(const Graph& graph, const Operation& opera
   if (random) {
     function = module_.add_function(short_name, rng_decomposition(module_.concrete(graph.type(operation.results[1]))));
   } else if (name.starts_with(prefix) && function_operands(short_name) != 0) {
-    Type type = module_.concrete(graph.type(operation.operands[0]));
-    function = module_.add_function(short_name, function_decomposition(short_name, type));
+    Type type = module_.concrete(graph.type(operation.results[0]));
+    const bool numbers = short_name.starts_with("random_");
+    function = module_.add_function(
+        short_name, numbers ? random_decomposition(short_name, type) : function_decomposition(short_name, type));
   } else {
     check_internal(!operation.regions.empty(), "print: composite '{}' has no decomposition", name);
     function = module_.add_function(short_name, *operation.regions[0]);

@@ -162,6 +162,20 @@ void check_clamp(const Site& site) {
   require_result(site, x);
 }
 
+namespace {
+
+void check_random(const Site& site, std::string_view name) {
+  const DType dtype = site.result().dtype;
+  const bool bits = name == "neuron.random_bits";
+  site.require(site.operand(0).dtype == DType::Int64, "operands must be i64");
+  require_result(site, site.operand(0).with(dtype));
+  site.require(
+      bits ? dtype == DType::UInt32 || dtype == DType::UInt64 : dtype == DType::Float32 || dtype == DType::Float64,
+      "{} gives {}", name, bits ? "ui32 or ui64" : "f32 or f64");
+}
+
+}  // namespace
+
 void check_composite(const Site& site) {
   std::string_view name = site.attributes().get<std::string>("name");
   constexpr std::string_view prefix = "neuron.";
@@ -172,6 +186,7 @@ void check_composite(const Site& site) {
     site.require(site.operands() == static_cast<size_t>(operands), "{} takes {} operands", name, operands);
     require_equal_operands(site);
     site.require(site.results() == 1, "{} gives one result", name);
+    if (name.starts_with("neuron.random_")) return check_random(site, name);
     require_result(site, site.operand(0));
     static constexpr std::string_view real_only[] = {"digamma",         "erf",    "erfc", "erfinv", "fma",
                                                      "gelu_derivative", "lgamma", "trunc"};

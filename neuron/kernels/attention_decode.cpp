@@ -7,11 +7,11 @@
 #include <cstring>
 #include <limits>
 
+#include "neuron/base/philox.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/attention_matrix.h"
 #include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/matrix_units.h"
-#include "neuron/kernels/philox.h"
 
 namespace neuron::kernels {
 namespace {

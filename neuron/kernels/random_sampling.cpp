@@ -6,7 +6,7 @@
 #include "neuron/base/error.h"
 #include "neuron/base/float_formats.h"
 #include "neuron/kernels/kernel.h"
-#include "neuron/kernels/philox.h"
+#include "neuron/kernels/random_lines.h"
 
 namespace neuron::kernels {
 namespace {
@@ -15,14 +15,35 @@ char* element(const TensorView& view, int64_t offset) {
   return view.as<char>() + offset * static_cast<int64_t>(dtype_size(view.dtype));
 }
 
+// Uniform numbers in [0, 1), multiples of 2^-53: made a few neighbours at a time, as they are asked for.
+class UniformNumbers {
+ public:
+  UniformNumbers(uint64_t seed, uint64_t offset) : seed_(seed), offset_(offset) {}
+  double at(uint64_t element) {
+    if (element / kTogether != group_) {
+      group_ = element / kTogether;
+      random_lines().long_words(seed_, offset_, group_ * kTogether, 1, kTogether, words_);
+    }
+    return static_cast<double>(words_[element % kTogether] >> 11) * 0x1p-53;
+  }
+
+ private:
+  static constexpr int kTogether = 32;
+  const uint64_t seed_, offset_;
+  uint64_t group_ = ~uint64_t{0};
+  uint64_t words_[kTogether];
+};
+
 // outputs: a vector of n; receives 0 … n-1 in the order of 64 random bits each (equal ones in order of position).
 void run_permutation(const Call& call) {
   const TensorView& out = call.outputs[0];
   const auto seed = static_cast<uint64_t>(call.scalars[0].as_int()),
              offset = static_cast<uint64_t>(call.scalars[1].as_int());
   std::vector<std::pair<uint64_t, int64_t>> order;
-  order.reserve(static_cast<size_t>(out.numel()));
-  for (int64_t i = 0; i < out.numel(); ++i) order.emplace_back(philox64(seed, offset + static_cast<uint64_t>(i)), i);
+  std::vector<uint64_t> words(static_cast<size_t>(out.numel()));
+  random_lines().long_words(seed, offset, 0, 1, out.numel(), words.data());
+  order.reserve(words.size());
+  for (uint64_t word : words) order.emplace_back(word, static_cast<int64_t>(order.size()));
   std::sort(order.begin(), order.end());
   for (int64_t i = 0; i < out.numel(); ++i)
     store_from_int(out.dtype, order[static_cast<size_t>(i)].second, element(out, i * out.strides[0]));
@@ -46,13 +67,13 @@ std::vector<double> checked_weights(const TensorView& weights, int64_t row) {
 // The `samples` categories with the smallest exponential variates of rate weight, in their order. Categories without
 // weight come last; most are when only the best of many are kept, and no number is made for them.
 template <typename Give>
-void sample_without_replacement(const std::vector<double>& values, int64_t samples, uint64_t seed, uint64_t counter,
-                                Give&& give) {
+void sample_without_replacement(const std::vector<double>& values, int64_t samples, UniformNumbers& numbers,
+                                uint64_t first, Give&& give) {
   std::vector<std::pair<double, int64_t>> order;
   double least = HUGE_VAL;
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == 0) continue;
-    const double number = philox_uniform(seed, counter + i);
+    const double number = numbers.at(first + i);
     // -log(1 - u) is not less than u, but for roundings: of one sample most logarithms need not be known.
     constexpr double kRoundings = 1 - 0x1p-40;
     if (samples == 1 && number * kRoundings > least * values[i]) continue;
@@ -77,8 +98,9 @@ void sample_without_replacement(const std::vector<double>& values, int64_t sampl
 // With replacement: the cumulative weights are searched for a uniform number each.
 void run_multinomial(const Call& call) {
   const TensorView &out = call.outputs[0], &weights = call.inputs[0];
-  const auto seed = static_cast<uint64_t>(call.scalars[0].as_int());
-  auto counter = static_cast<uint64_t>(call.scalars[1].as_int());
+  UniformNumbers numbers(static_cast<uint64_t>(call.scalars[0].as_int()),
+                         static_cast<uint64_t>(call.scalars[1].as_int()));
+  uint64_t next = 0;
   const int64_t rows = out.sizes[0], samples = out.sizes[1], categories = weights.sizes[1];
   // Nothing is written when any row is refused.
   for (int64_t row = 0; rows > 1 && row < rows; ++row) checked_weights(weights, row);
@@ -88,13 +110,13 @@ void run_multinomial(const Call& call) {
       *reinterpret_cast<int64_t*>(element(out, row * out.strides[0] + sample * out.strides[1])) = category;
     };
     if (call.attributes[0] == 0) {
-      sample_without_replacement(values, samples, seed, counter, give);
-      counter += static_cast<uint64_t>(categories);
+      sample_without_replacement(values, samples, numbers, next, give);
+      next += static_cast<uint64_t>(categories);
       continue;
     }
     for (size_t i = 1; i < values.size(); ++i) values[i] += values[i - 1];
     for (int64_t s = 0; s < samples; ++s) {
-      const double point = philox_uniform(seed, counter++) * values.back();
+      const double point = numbers.at(next++) * values.back();
       auto found = std::upper_bound(values.begin(), values.end(), point);
       // Rounding can carry the point to the end: the last category with a weight.
       if (found == values.end()) found = std::lower_bound(values.begin(), values.end(), values.back());

@@ -1,7 +1,8 @@
-// Random numbers: Philox4x32-10 of (seed, offset + position), as docs/numerics.md says. The first inputs of every rule
-// are index (row-major position, i64), seed and offset (i64); a distribution's parameters follow.
+// Random numbers, as docs/numerics.md says. The first inputs of every rule are index (row-major position, i64), seed
+// and offset (i64); a distribution's parameters follow.
 #include <numbers>
 
+#include "neuron/ir/random_functions.h"
 #include "neuron/lowering/expression.h"
 #include "neuron/lowering/families.h"
 #include "neuron/lowering/operator_attributes.h"
@@ -12,78 +13,46 @@ namespace {
 
 constexpr int kIndex = 0, kSeed = 1, kOffset = 2, kParameters = 3;
 
-// 32-bit words, each in the low half of a 64-bit integer: products of two of them are then one multiplication. What the
-// upper halves hold until the last round does not matter, as multiplications do not read them.
-struct Words {
-  Expression w0, w1, w2, w3;
-};
-
 Expression shift_right(Expression x, int bits) { return x.binary(ir::Opcode::ShiftRightLogical, x.same_int(bits)); }
-Expression low_half(Expression x) { return x & x.same_int(0xffffffff); }
 
-// The block of four words for a position. Words 2 and 3 of the last round cost nothing unless they are used: dead code.
-Words philox(Context& c) {
-  Expression counter = number(c, kOffset, DType::Int64) + Expression{c, c.input(kIndex, DType::Int64)};
-  Expression seed = number(c, kSeed, DType::Int64);
-  Expression k0 = low_half(seed), k1 = shift_right(seed, 32);
-  Expression zero = counter.same_int(0);
-  Words w{counter, shift_right(counter, 32), zero, zero};
-  for (int round = 0; round < 10; ++round) {
-    Expression p0 = low_half(w.w0) * w.w0.same_int(0xD2511F53), p1 = low_half(w.w2) * w.w2.same_int(0xCD9E8D57);
-    w = {shift_right(p1, 32) ^ w.w1 ^ k0, p1, shift_right(p0, 32) ^ w.w3 ^ k1, p0};
-    k0 = low_half(k0 + k0.same_int(0x9E3779B9));
-    k1 = low_half(k1 + k1.same_int(0xBB67AE85));
-  }
-  return {low_half(w.w0), low_half(w.w1), low_half(w.w2), low_half(w.w3)};
+Expression bits(Context& c, DType dtype) {
+  return {c, ir::random_bits(c.builder(), c.input(kIndex, DType::Int64), c.input(kSeed, DType::Int64),
+                             c.input(kOffset, DType::Int64), dtype)};
 }
+Expression word(Context& c) { return bits(c, DType::UInt32); }
+Expression long_word(Context& c) { return bits(c, DType::UInt64); }
 
 // Uniform in [0, 1): the top `bits` (<= 24) bits of a word, times 2^-bits.
-Expression unit_float(Expression word, int bits = 24) {
-  Expression top = shift_right(word, 32 - bits).convert(DType::Int32).convert(DType::Float32);
+Expression unit_float(Context& c, int bits = 24) {
+  Expression top = shift_right(word(c), 32 - bits).convert(DType::Int32).convert(DType::Float32);
   return top * (1.0 / static_cast<double>(int64_t{1} << bits));
 }
-Expression unit_double(Expression low, Expression high) {
-  Expression bits = high.binary(ir::Opcode::ShiftLeft, high.same_int(32)) | low;
-  return shift_right(bits, 11).convert(DType::Float64) * 0x1p-53;
+Expression unit_double(Context& c) {
+  return shift_right(long_word(c), 11).convert(DType::Int64).convert(DType::Float64) * 0x1p-53;
 }
-Expression unit(Context& c, const Words& words) {
-  return c.compute() == DType::Float64 ? unit_double(words.w0, words.w1) : unit_float(words.w0);
-}
+Expression unit(Context& c, DType dtype) { return dtype == DType::Float64 ? unit_double(c) : unit_float(c); }
 
 Expression parameter(Context& c, int i) { return number(c, kParameters + i, c.compute()); }
 
 // uniform(from, to): below `to` also after the rounding to a narrow float, which has that many significant bits only.
-void uniform(Context& c) {
-  Words words = philox(c);
-  Expression u = unit(c, words);
+Expression unit_below(Context& c) {
   switch (c.common()) {
     case DType::BFloat16:
-      u = unit_float(words.w0, 8);
-      break;
+      return unit_float(c, 8);
     case DType::Float16:
-      u = unit_float(words.w0, 11);
-      break;
+      return unit_float(c, 11);
     case DType::Float8E4M3FN:
-      u = unit_float(words.w0, 4);
-      break;
+      return unit_float(c, 4);
     case DType::Float8E5M2:
-      u = unit_float(words.w0, 3);
-      break;
+      return unit_float(c, 3);
     default:
-      break;
+      return unit(c, c.compute());
   }
+}
+void uniform(Context& c) {
+  Expression u = unit_below(c);
   Expression from = parameter(c, 0), to = parameter(c, 1);
   c.set_output(u * (to - from) + from);
-}
-
-// cos(2 pi u) for u in [0, 1), a multiple of 2^-24, within 2.2e-7: -sin(2 pi b) of b = 1/4 - |u - 1/2|, which is exact.
-Expression cosine_of_turns(Expression u) {
-  constexpr double kSine[] = {6.2831854820251465, -41.34170150756836, 81.605224609375,
-                              -76.70417022705078, 42.00777053833008,  -14.381221771240234};
-  Expression b = 0.25 - abs(u - 0.5), square = b * b;
-  Expression p = square * kSine[5] + kSine[4];
-  for (int i = 3; i >= 0; --i) p = p * square + kSine[i];
-  return -(b * p);
 }
 
 Expression fma(Expression x, Expression y, Expression z) {
@@ -109,12 +78,8 @@ Expression log_of_unit(Expression x) {
 }
 
 Expression standard_normal(Context& c) {
-  Words words = philox(c);
-  const bool wide = c.compute() == DType::Float64;
-  Expression v = 1.0 - unit(c, words);
-  Expression radius = sqrt(-2.0 * (wide ? log(v) : log_of_unit(v)));
-  if (wide) return radius * cos(2 * std::numbers::pi * unit_double(words.w2, words.w3));
-  return radius * cosine_of_turns(unit_float(words.w1));
+  return {c, ir::random_normal(c.builder(), c.input(kIndex, DType::Int64), c.input(kSeed, DType::Int64),
+                               c.input(kOffset, DType::Int64), c.compute())};
 }
 // normal(mean, std).
 void normal(Context& c) { c.set_output(standard_normal(c) * parameter(c, 1) + parameter(c, 0)); }
@@ -123,14 +88,14 @@ void log_normal(Context& c) { c.set_output(exp(standard_normal(c) * parameter(c,
 // bernoulli(probability).
 void bernoulli(Context& c) {
   Expression probability{c, c.input(kParameters, DType::Float32)};
-  c.set_exact_output(0, unit_float(philox(c).w0) < probability);
+  c.set_exact_output(0, unit_float(c) < probability);
 }
 
 // native_dropout(input, p) -> (output, mask): kept with probability 1 - p and then scaled by 1 / (1 - p).
 void dropout(Context& c) {
   Expression x = operand(c, kParameters);
   Expression keep = 1.0 - number(c, kParameters + 1, DType::Float32);
-  Expression mask = unit_float(philox(c).w0) < keep;
+  Expression mask = unit_float(c) < keep;
   Expression scale = select(keep == 0.0, 0.0, 1.0 / keep).convert(x.dtype());
   c.set_output(0, x * select(mask, scale, 0.0));
   if (c.output_count() > 1) c.set_exact_output(1, mask);
@@ -143,35 +108,32 @@ void dropout_backward(Context& c) {
 
 // random(from, range), attribute RandomRange: integers from `from` up, range of them.
 void random_integer(Context& c) {
-  Words words = philox(c);
   auto range = static_cast<RandomRange>(c.attribute(0));
+  if (range == RandomRange::Full) return c.set_exact_output(0, long_word(c).convert(DType::Int64));
   Expression from = number(c, kParameters, DType::Int64), count = number(c, kParameters + 1, DType::Int64);
-  if (range == RandomRange::Narrow) return c.set_exact_output(0, shift_right(words.w0 * count, 32) + from);
-  Expression bits = words.w1.binary(ir::Opcode::ShiftLeft, words.w1.same_int(32)) | words.w0;
-  if (range == RandomRange::Full) return c.set_exact_output(0, bits);
-  Expression rest = remainder(bits.convert(DType::UInt64), count.convert(DType::UInt64)).convert(DType::Int64);
-  c.set_exact_output(0, rest + from);
+  Expression chosen = range == RandomRange::Narrow
+                          ? shift_right(word(c).convert(DType::Int64) * count, 32)
+                          : remainder(long_word(c), count.convert(DType::UInt64)).convert(DType::Int64);
+  c.set_exact_output(0, chosen + from);
 }
 
 // exponential(lambda): never 0, so that it can divide.
 void exponential(Context& c) {
   const bool wide = c.compute() == DType::Float64;
-  Expression v = 1.0 - unit(c, philox(c));
+  Expression v = 1.0 - unit(c, c.compute());
   Expression sample = max(-(wide ? log(v) : log_of_unit(v)), wide ? 0x1p-54 : 0x1p-25);
   c.set_output(sample / parameter(c, 0));
 }
 // cauchy(median, sigma).
 void cauchy(Context& c) {
-  Expression angle = std::numbers::pi * (unit(c, philox(c)) - 0.5);
+  Expression angle = std::numbers::pi * (unit(c, c.compute()) - 0.5);
   c.set_output(angle.unary(ir::Opcode::Tan) * parameter(c, 1) + parameter(c, 0));
 }
 // geometric(p): number of trials up to the first success, 1 or more.
 void geometric(Context& c) {
   DType dtype = is_float(c.common()) ? c.compute() : DType::Float32;
-  Words words = philox(c);
-  Expression u = dtype == DType::Float64 ? unit_double(words.w0, words.w1) : unit_float(words.w0);
   Expression p = number(c, kParameters, dtype);
-  c.set_output(max(ceil(log(1.0 - u) / log1p(-p)), 1.0));
+  c.set_output(max(ceil(log(1.0 - unit(c, dtype)) / log1p(-p)), 1.0));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Random regions: the generated kernel against the interpreter, and the same operations as one region against one
 // region each.
 #include "codegen_harness.h"
+#include "neuron/ir/random_functions.h"
 
 namespace neuron::codegen {
 namespace {
@@ -70,7 +71,7 @@ class RandomGraph {
     static constexpr Opcode unary[] = {Opcode::Abs, Opcode::Negate, Opcode::Sign};
     auto& b = r.builder;
     const DType dtype = dtypes[pick(std::size(dtypes))];
-    switch (pick(6)) {
+    switch (pick(7)) {
       case 0:
         return values_.push_back(b.unary(unary[pick(3)], operand(r, dtype)));
       case 1:
@@ -82,6 +83,11 @@ class RandomGraph {
         return values_.push_back(b.binary(binary[pick(6)], operand(r, dtype), r.constant(dtype, 1 + pick(5))));
       case 4:
         return values_.push_back(b.unary(is_float(dtype) ? Opcode::Sqrt : Opcode::Not, operand(r, dtype)));
+      case 5: {
+        Value element = r.index(inner()), seed = r.scalar(DType::Int64, DType::Int64);
+        return values_.push_back(pick(2) ? ir::random_bits(b, element, seed, seed, DType::UInt32)
+                                         : ir::random_normal(b, element, seed, seed, DType::Float32));
+      }
       default:
         return values_.push_back(b.binary(binary[pick(6)], operand(r, dtype), operand(r, dtype)));
     }

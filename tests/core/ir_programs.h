@@ -9,6 +9,7 @@
 
 #include "neuron/base/float_formats.h"
 #include "neuron/ir/builder.h"
+#include "neuron/ir/random_functions.h"
 
 namespace neuron::ir::testing {
 
@@ -361,6 +362,12 @@ inline void add_other_programs(std::vector<Program>& programs) {
   add_functions(DType::Complex64, both);
   programs.push_back(make_program("fma", {{DType::Float32, {8}}, {DType::Float32, {8}}, {DType::Float32, {8}}},
                                   [](Builder& b, Values& p) { return Values{b.function("fma", p)}; }));
+  const Type elements{DType::Int64, {4, 20}};
+  programs.push_back(make_program("random_numbers", {elements, elements, elements}, [](Builder& b, Values& p) {
+    return Values{random_bits(b, p[0], p[1], p[2], DType::UInt32), random_bits(b, p[0], p[1], p[2], DType::UInt64),
+                  random_normal(b, p[0], p[1], p[2], DType::Float32),
+                  random_normal(b, p[0], p[1], p[2], DType::Float64)};
+  }));
 
   // Symbolic sizes, a composite with attributes of every kind, aliasing and donation.
   Program program{"composite", Graph("composite"), {3, 4}};

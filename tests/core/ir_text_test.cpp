@@ -116,6 +116,34 @@ TEST(Decompositions, AgreeWithTheFunctionsTheyReplace) {
 #undef NEURON_FUNCTION
 }
 
+TEST(Decompositions, RandomNumbersAreThoseOfTheInterpreter) {
+  constexpr int64_t kCount = 150;
+  std::vector<interpret::Buffer> operands;
+  for (int64_t first : {int64_t{0}, int64_t{0x123456789abcdef0}, int64_t{0xfffffff4}}) {
+    interpret::Buffer& operand = operands.emplace_back(DType::Int64, Dims{kCount});
+    for (int64_t i = 0; i < kCount; ++i) operand.data<int64_t>()[i] = first + (first == 0 ? i : 0);
+  }
+  for (DType dtype : {DType::UInt32, DType::UInt64, DType::Float32, DType::Float64}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    Graph body = random_decomposition(is_float(dtype) ? "random_normal" : "random_bits", {dtype, {kCount}}), direct;
+    verify(body);
+    Value p[3];
+    for (Value& parameter : p) parameter = direct.add_parameter({DType::Int64, {kCount}});
+    Builder b(direct);
+    Value result =
+        is_float(dtype) ? random_normal(b, p[0], p[1], p[2], dtype) : random_bits(b, p[0], p[1], p[2], dtype);
+    direct.set_results({&result, 1});
+    interpret::Buffer got = interpret::evaluate(body, operands, {})[0],
+                      want = interpret::evaluate(direct, operands, {})[0];
+    EXPECT_TRUE(is_float(dtype) || got.bytes == want.bytes);
+    for (int64_t i = 0; i < kCount && is_float(dtype); ++i) {
+      const size_t at = static_cast<size_t>(i) * dtype_size(dtype);
+      EXPECT_NEAR(load_as_double(dtype, got.bytes.data() + at), load_as_double(dtype, want.bytes.data() + at),
+                  dtype == DType::Float32 ? 5e-6 : 1e-13);
+    }
+  }
+}
+
 TEST(Decompositions, RandomBitsAreThoseOfTheInterpreter) {
   for (DType dtype : {DType::UInt32, DType::UInt64, DType::Int32, DType::UInt8, DType::Int64, DType::Int16}) {
     interpret::Buffer state(DType::UInt64, {2});

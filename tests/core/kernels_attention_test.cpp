@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "neuron/base/float_formats.h"
+#include "neuron/base/philox.h"
 #include "neuron/base/processor.h"
 #include "neuron/kernels/attention_matrix_units.h"
 #include "neuron/kernels/attention_tiles.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/matrix_units.h"
-#include "neuron/kernels/philox.h"
 
 namespace neuron::kernels {
 namespace {

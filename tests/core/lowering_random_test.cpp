@@ -1,5 +1,4 @@
-#include <array>
-
+#include "neuron/base/random_numbers.h"
 #include "tests/core/lowering_fixture.h"
 
 namespace neuron::lowering::testing {
@@ -8,26 +7,6 @@ namespace {
 constexpr DType f32 = DType::Float32, f64 = DType::Float64, bf16 = DType::BFloat16, i64 = DType::Int64,
                 i1 = DType::Bool;
 
-// The generator as its authors define it (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
-std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter) {
-  std::array<uint32_t, 4> c = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
-  uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
-    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1),
-         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(p0)};
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  return c;
-}
-
-TEST(Philox, MatchesThePublishedVector) {
-  // Known answer of the reference implementation for counter 0, key 0.
-  std::array<uint32_t, 4> expected = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
-  EXPECT_EQ(philox(0, 0), expected);
-}
-
 constexpr int64_t seed = 0x123456789abcdef0, offset = 0xfffffff0;
 Operand index(int64_t count) {
   std::vector<double> values;
@@ -35,27 +14,33 @@ Operand index(int64_t count) {
   return {i64, values};
 }
 
-TEST(Random, UniformFollowsTheCounter) {
-  std::vector<double> actual = evaluate("uniform", f32, {index(40), seed, offset, 0.0, 1.0});
-  for (int i = 0; i < 40; ++i) EXPECT_EQ(actual[i], (philox(seed, offset + i)[0] >> 8) * 0x1p-24) << i;
-  actual = evaluate("uniform", f64, {index(3), seed, offset, -1.0, 1.0});
-  for (int i = 0; i < 3; ++i) {
-    auto words = philox(seed, offset + i);
-    uint64_t bits = (uint64_t{words[1]} << 32 | words[0]) >> 11;
-    EXPECT_EQ(actual[i], static_cast<double>(bits) * 0x1p-53 * 2 - 1);
-  }
+TEST(Random, UniformTakesTheUpperBits) {
+  std::vector<double> actual = evaluate("uniform", f32, {index(200), seed, offset, 0.0, 1.0});
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(actual[i], (random_word(seed, offset, i) >> 8) * 0x1p-24) << i;
+  actual = evaluate("uniform", bf16, {index(200), seed, offset, 0.0, 1.0});
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(actual[i], (random_word(seed, offset, i) >> 24) * 0x1p-8) << i;
+  actual = evaluate("uniform", f64, {index(100), seed, offset, -1.0, 1.0});
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(actual[i], static_cast<double>(random_long_word(seed, offset, i) >> 11) * 0x1p-53 * 2 - 1);
 }
 
 TEST(Random, NarrowUniformExcludesItsUpperBound) {
   for (double u : evaluate("uniform", bf16, {index(4000), 7, 0, 0.0, 1.0})) EXPECT_LT(u, 1.0);
 }
 
-TEST(Random, NormalIsBoxMuller) {
-  std::vector<double> actual = evaluate("normal", f32, {index(50), seed, offset, 3.0, 2.0});
-  for (int i = 0; i < 50; ++i) {
-    auto words = philox(seed, offset + i);
-    double u1 = 1 - (words[0] >> 8) * 0x1p-24, u2 = (words[1] >> 8) * 0x1p-24;
-    EXPECT_NEAR(actual[i], 3 + 2 * std::sqrt(-2 * std::log(u1)) * std::cos(2 * M_PI * u2), 1e-5) << i;
+TEST(Random, NormalHasMeanAndDeviation) {
+  std::vector<double> actual = evaluate("normal", f32, {index(100), seed, offset, 3.0, 2.0});
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(actual[i], random_normal(seed, offset, i) * 2.0f + 3.0f) << i;
+  actual = evaluate("normal", f64, {index(100), seed, offset, 3.0, 2.0});
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(actual[i], random_normal_double(seed, offset, i) * 2 + 3) << i;
+}
+
+TEST(Random, IntegersScaleAWordOrTakeARemainder) {
+  std::vector<double> narrow = evaluate("random", i64, {index(100), seed, offset, -5, 1000}, {0}),
+                      wide = evaluate("random", i64, {index(100), seed, offset, -5, int64_t{1} << 40}, {1});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(narrow[i], static_cast<double>((random_word(seed, offset, i) * uint64_t{1000}) >> 32) - 5);
+    EXPECT_EQ(wide[i], static_cast<double>(random_long_word(seed, offset, i) % (uint64_t{1} << 40)) - 5);
   }
 }
 
@@ -80,7 +65,7 @@ TEST(Random, DropoutScalesWhatItKeeps) {
   std::vector<double> out = values(results[0]), mask = values(results[1]);
   int kept = 0;
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(mask[i], (philox(5, i)[0] >> 8) * 0x1p-24 < 0.75);
+    EXPECT_EQ(mask[i], (random_word(5, 0, i) >> 8) * 0x1p-24 < 0.75);
     EXPECT_EQ(out[i], mask[i] != 0 ? double{1.0f / 0.75f} : 0.0);
     kept += mask[i] != 0;
   }

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
+
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 import torch_neuronx.testing
 from reference import DEVICE
 
 
-def philox(seed: int, counter: int) -> tuple[int, int]:
-    """Words 0 and 1 of Philox4x32-10."""
+def philox(seed: int, counter: int) -> list[int]:
+    """A block of Philox4x32-10."""
     mask = 0xFFFFFFFF
     c = [counter & mask, counter >> 32, 0, 0]
     k0, k1 = seed & mask, seed >> 32
@@ -19,17 +24,44 @@ def philox(seed: int, counter: int) -> tuple[int, int]:
         p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
         c = [(p1 >> 32) ^ c[1] ^ k0, p1 & mask, (p0 >> 32) ^ c[3] ^ k1, p0 & mask]
         k0, k1 = (k0 + 0x9E3779B9) & mask, (k1 + 0xBB67AE85) & mask
-    return c[0], c[1]
+    return c
+
+
+def word(seed: int, offset: int, element: int) -> int:
+    """The 32 bits of an element, by docs/numerics.md."""
+    return philox(seed, offset + element // 64 * 16 + element % 16)[element // 16 % 4]
+
+
+def long_word(seed: int, offset: int, element: int) -> int:
+    """The 64 bits of an element."""
+    words, low = philox(seed, offset + element // 32 * 16 + element % 16), element // 16 % 2 * 2
+    return words[low + 1] << 32 | words[low]
 
 
 def test_uniform_is_the_documented_sequence() -> None:
     generator = torch.Generator(DEVICE).manual_seed(1234)
     with torch_neuronx.testing.no_fallback():
-        x = torch.rand(3, 5, device=DEVICE, generator=generator)
+        x = torch.rand(3, 51, device=DEVICE, generator=generator)
         y = torch.rand(4, device=DEVICE, generator=generator)
-    expected = [(philox(1234, i)[0] >> 8) * 2.0**-24 for i in range(20)]
-    assert x.flatten().tolist() == expected[:15]
-    assert y.tolist() == expected[16:20]  # offsets advance by multiples of four
+        z = torch.rand(40, device=DEVICE, dtype=torch.float64, generator=generator)
+    assert x.flatten().tolist() == [(word(1234, 0, i) >> 8) * 2.0**-24 for i in range(153)]
+    # Offsets advance by multiples of four.
+    assert y.tolist() == [(word(1234, 156, i) >> 8) * 2.0**-24 for i in range(4)]
+    assert z.tolist() == [(long_word(1234, 160, i) >> 11) * 2.0**-53 for i in range(40)]
+
+
+def test_normals_are_box_muller() -> None:
+    generator = torch.Generator(DEVICE).manual_seed(99)
+    x = torch.randn(100, device=DEVICE, generator=generator)
+    y = torch.randn(100, device=DEVICE, dtype=torch.float64, generator=generator)
+    for i, (single, double) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+        first, part = i & ~16, math.sin if i & 16 else math.cos
+        a, b = word(99, 0, first), word(99, 0, first + 16)
+        v, sign = (a >> 1 | 1) * 2.0**-31, -1 if b >> (30 if i & 16 else 31) & 1 else 1
+        turns = ((b >> 6 & 0xFFFFFF) | 1) * 2.0**-26
+        assert single == pytest.approx(sign * math.sqrt(-2 * math.log(v)) * part(2 * math.pi * turns), rel=1e-6)
+        v, turns = ((long_word(99, 100, first) >> 11) + 1) * 2.0**-53, (long_word(99, 100, first + 16) >> 11) * 2.0**-53
+        assert double == pytest.approx(math.sqrt(-2 * math.log(v)) * part(2 * math.pi * turns), rel=1e-12)
 
 
 def test_seed_repeats_and_states_restore() -> None:
@@ -53,6 +85,57 @@ def test_values_do_not_depend_on_layout_or_fusion() -> None:
     torch.manual_seed(3)
     fused = torch.empty(6, 7, device=DEVICE).uniform_() * 2 + 1
     assert torch.equal(fused.cpu(), plain.cpu() * 2 + 1)
+
+
+FILLS: dict[str, Callable[[Tensor], Tensor]] = {
+    "uniform": lambda x: x.uniform_(),
+    "normal": lambda x: x.normal_(),
+    "exponential": lambda x: x.exponential_(),
+    "dropout": lambda x: F.dropout(x.fill_(1), 0.3),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape", [(3, 5), (7, 100), (5, 64, 33), (2, 3, 1030)], ids=str)
+@pytest.mark.parametrize("name", FILLS)
+def test_every_form_of_a_kernel_makes_the_same_numbers(name: str, dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    """Plain fills, transposed ones, beside a broadcast operand, before a sum of rows or of columns, for two passes."""
+    fill = FILLS[name]
+
+    def draw(form: Callable[[Tensor], Tensor]) -> Tensor:
+        torch.manual_seed(21)
+        return form(torch.empty(shape, dtype=dtype, device=DEVICE)).cpu()
+
+    plain = draw(fill)
+    last = torch.arange(shape[-1], device=DEVICE).to(dtype)
+    assert torch.equal(draw(lambda x: fill(x.mT.contiguous().mT)), plain)
+    assert torch.equal(draw(lambda x: fill(x) + last), (plain.to(DEVICE) + last).cpu())
+    assert torch.equal(draw(lambda x: fill(x).sum(-1)), plain.to(DEVICE).sum(-1).cpu())
+    assert torch.equal(draw(lambda x: fill(x).sum(0)), plain.to(DEVICE).sum(0).cpu())
+    assert torch.equal(draw(lambda x: fill(x).softmax(-1)), plain.to(DEVICE).softmax(-1).cpu())
+
+
+@pytest.mark.parametrize("name", ["normal_", "uniform_", "exponential_"])
+def test_neighbours_and_calls_are_unrelated(name: str) -> None:
+    """Ranks of a sample: uniform by Kolmogorov and Smirnov, without correlation between places or between calls."""
+    torch.manual_seed(8)
+    n = 1 << 18
+    calls = [getattr(torch.empty(n, device=DEVICE), name)().cpu().double() for _ in range(3)]
+    cumulative = {
+        "normal_": lambda x: torch.special.ndtr(x),
+        "uniform_": lambda x: x,
+        "exponential_": lambda x: 1 - torch.exp(-x),
+    }[name]
+    ranks = [cumulative(x) for x in calls]
+    steps = torch.arange(n, dtype=torch.float64) / n
+    for rank in ranks:
+        assert (rank.sort().values - steps).abs().max().item() * n**0.5 < 1.95
+    for first, second in itertools.combinations_with_replacement(ranks, 2):
+        for lag in (0, 1, 8, 15, 16, 17, 32, 48, 64, 1024):
+            if first is second and lag == 0:
+                continue
+            x, y = first[: n - lag] - 0.5, second[lag:] - 0.5
+            assert abs((x * y).mean().item() * 12) < 5 / n**0.5, lag
 
 
 N = 40000

@@ -115,7 +115,7 @@ class ColumnEmitter final : public KernelEmitter {
   // work.
   int rows_at_a_time() const {
     const Stage& stage = plan_.stages()[0];
-    bool plain = stage.cost <= kCheapRow && !stage.stores_outputs;
+    bool plain = stage.cost <= kCheapRow && !stage.stores_outputs && stage.random.empty();
     for (int i : stage.inputs) plain = plain && plan_.spec().inputs[i].inner == InnerStride::One;
     return plain ? kRowsTogether : 1;
   }
@@ -139,6 +139,9 @@ class ColumnEmitter final : public KernelEmitter {
       values_.exchange(row.uniforms);
       rows.push_back(std::move(row));
     }
+    static_assert(kPanel <= kRandomLine);
+    fill_random_lines(stage, begin, end, reduced);
+    const std::vector<int> random = add_random_lines(loop, stage, begin);
     const int sources = add_accumulators(loop, begin, false), targets = add_accumulators(loop, begin, true);
     std::vector<int> outputs;
     for (int i = 0; i < output_count(); ++i)
@@ -151,6 +154,7 @@ class ColumnEmitter final : public KernelEmitter {
         for (Row& row : rows) {
           values_.exchange(row.uniforms);
           load_inputs(loop, stage, row.inputs, position, part, row.position);
+          load_random_lines(loop, stage, random, part);
           for (int index : stage.operations) values_.emit(index, part);
           accumulate(sums.back(), part);
           values_.exchange(row.uniforms);

@@ -231,6 +231,16 @@ Value* function(const Lanes& lanes, std::string_view name, DType dtype, std::spa
   fail(ErrorKind::Internal, "generated kernels have no {} of {}", name, dtype_name(dtype));
 }
 
+// One by one: what neighbours have in common is made use of where whole lines are made (kernel_emitter.h).
+Value* random_number(const Lanes& lanes, DType dtype, std::span<Value* const> x) {
+  const char* name = dtype == DType::UInt32    ? "neuron_random_word"
+                     : dtype == DType::UInt64  ? "neuron_random_long_word"
+                     : dtype == DType::Float32 ? "neuron_random_normal"
+                                               : "neuron_random_normal_double";
+  return lanes.call_each(name, Lanes::register_type(lanes.builder().getContext(), dtype),
+                         llvm::ArrayRef<Value*>(x.data(), x.size()));
+}
+
 // Operands wide (float32 for narrow floats), result wide.
 Value* emit_wide(const Lanes& lanes, const ir::Operation& operation, DType dtype, std::span<Value* const> x) {
   const Opcode opcode = operation.opcode;
@@ -268,6 +278,7 @@ Value* emit_binary(const Lanes& lanes, Opcode opcode, DType dtype, Value* x, Val
 Value* emit_operation(const Lanes& lanes, const ir::Graph& graph, const ir::Operation& operation,
                       std::span<Value* const> operands) {
   const DType from = graph.type(operation.operands[0]).dtype, to = graph.type(operation.results[0]).dtype;
+  if (is_random(operation)) return random_number(lanes, to, operands);
   switch (operation.opcode) {
     case Opcode::Convert:
       return emit_convert(lanes, operands[0], from, to);
@@ -321,6 +332,10 @@ llvm::Constant* reducer_identity(llvm::LLVMContext& context, Opcode reducer, DTy
   return llvm::ConstantInt::get(type, reducer == Opcode::Multiply ? 1 : 0);
 }
 
+bool is_random(const ir::Operation& operation) {
+  return operation.opcode == Opcode::Composite && function_name(operation).starts_with("random_");
+}
+
 bool is_elementwise(const ir::Operation& operation) {
   switch (ir::op_info(operation.opcode).category) {
     case ir::OpCategory::Unary:
@@ -358,6 +373,9 @@ int operation_cost(const ir::Graph& graph, const ir::Operation& operation) {
     }
     case Opcode::Composite: {
       std::string_view name = function_name(operation);
+      const DType to = graph.type(operation.results[0]).dtype;
+      if (name == "random_bits") return to == DType::UInt64 ? 80 : 40;
+      if (name == "random_normal") return to == DType::Float64 ? 400 : 65;
       return name == "trunc" || name == "fma" ? 1 : math_cost(name, compute);
     }
     default:

@@ -25,6 +25,9 @@ llvm::Constant* literal_constant(llvm::LLVMContext& context, const ir::Literal& 
 // Relative cost of an operation per lane, in units of one vector addition: decides unrolling, recomputation and grain.
 int operation_cost(const ir::Graph& graph, const ir::Operation& operation);
 
+// random_bits or random_normal.
+bool is_random(const ir::Operation& operation);
+
 // Whether it can be emitted by emit_operation.
 bool is_elementwise(const ir::Operation& operation);
 

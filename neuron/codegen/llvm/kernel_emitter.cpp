@@ -97,7 +97,7 @@ int KernelEmitter::part_count(const Stage& stage) const {
   for (int i = 0; i < output_count() && stage.stores_outputs; ++i) {
     strided = strided || (!plan_.output_is_reduced(i) && plan_.spec().outputs[i].inner == InnerStride::Other);
   }
-  if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return plan_.has_integer_pairs() ? 1 : 2;
+  if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return 2;
   const bool reduces = plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty();
   const int all_lanes = LaneAccumulators::kLanes / width_;
   if (reduces && !strided && stage.cost <= kRegisterLimit) return all_lanes;
@@ -124,6 +124,8 @@ void KernelEmitter::set_index_lanes() {
     const OperandSignature& input = plan_.spec().inputs[i];
     if (input.kind != OperandKind::Index || input.inner == InnerStride::Zero) continue;
     Value* step = operands_.step(i, plan_.spec().rank - 1);
+    index_lanes_[i].step = step;
+    if (!plan_.reads(i)) continue;
     llvm::Type* type = Lanes::register_type(b_.getContext(), input.dtype);
     Value* lanes = llvm::PoisonValue::get(Lanes(b_, width_).of(type));
     Value* distance = frame_.index(0);
@@ -131,7 +133,7 @@ void KernelEmitter::set_index_lanes() {
       Value* narrow = b_.CreateTrunc(distance, type);
       lanes = width_ == 1 ? narrow : b_.CreateInsertElement(lanes, narrow, lane);
     }
-    index_lanes_[i] = {lanes, step};
+    index_lanes_[i].lanes = lanes;
   }
 }
 
@@ -191,6 +193,50 @@ void KernelEmitter::load_inputs(InnerLoop& loop, const Stage& stage, const std::
     }
     values_.set(graph_.parameters()[input], part, value);
   }
+}
+
+void KernelEmitter::fill_random_lines(const Stage& stage, Value* begin, Value* end, Value* reduced) {
+  random_lines_.resize(graph_.operations().size());
+  for (int index : stage.random) {
+    const ir::Operation& operation = graph_.operations()[index];
+    const DType dtype = graph_.type(operation.results[0]).dtype;
+    // A block of a loop may go past the end.
+    constexpr uint64_t kRoom = 256;
+    auto* type = llvm::ArrayType::get(Lanes::memory_type(b_.getContext(), dtype), kRandomLine + kRoom);
+    if (random_lines_[index] == nullptr) random_lines_[index] = frame_.memory(type, "random");
+    const int input = graph_.result_index(operation.operands[0]);
+    Value* step = index_lanes_[input].step;
+    Value* first = b_.CreateAdd(row_of(input, reduced), b_.CreateMul(begin, step));
+    const char* name = dtype == DType::UInt32    ? "neuron_random_words"
+                       : dtype == DType::UInt64  ? "neuron_random_long_words"
+                       : dtype == DType::Float32 ? "neuron_random_normals"
+                                                 : "neuron_random_normals_double";
+    Value* arguments[] = {values_.uniform(operation.operands[1]),
+                          values_.uniform(operation.operands[2]),
+                          first,
+                          step,
+                          b_.CreateSub(end, begin),
+                          random_lines_[index]};
+    llvm::SmallVector<llvm::Type*, 6> types;
+    for (Value* argument : arguments) types.push_back(argument->getType());
+    auto* signature = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+    b_.CreateCall(b_.GetInsertBlock()->getModule()->getOrInsertFunction(name, signature), arguments)->setDoesNotThrow();
+  }
+}
+
+std::vector<int> KernelEmitter::add_random_lines(InnerLoop& loop, const Stage& stage, Value* begin) {
+  std::vector<int> streams;
+  for (int index : stage.random) {
+    const DType dtype = graph_.type(graph_.operations()[index].results[0]).dtype;
+    Value* distance = b_.CreateMul(begin, frame_.index(-static_cast<int64_t>(dtype_size(dtype))));
+    streams.push_back(loop.add_input({dtype, frame_.at(random_lines_[index], distance), nullptr, true}));
+  }
+  return streams;
+}
+
+void KernelEmitter::load_random_lines(InnerLoop& loop, const Stage& stage, const std::vector<int>& streams, int part) {
+  for (size_t i = 0; i < streams.size(); ++i)
+    values_.set(graph_.operations()[stage.random[i]].results[0], part, loop.load(streams[i], part));
 }
 
 llvm::SmallVector<Value*, 2> KernelEmitter::reduced_elements(const Reducer& reducer, int part) {

@@ -13,6 +13,9 @@
 
 namespace neuron::codegen {
 
+// Columns whose random numbers are made at a time: they stay in the first-level cache until they are read.
+constexpr int64_t kRandomLine = 1024;
+
 class KernelEmitter {
  public:
   KernelEmitter(llvm::Function* function, const Plan& plan, int vector_bytes);
@@ -42,6 +45,11 @@ class KernelEmitter {
   std::vector<int> add_inputs(InnerLoop& loop, const Stage& stage, llvm::Value* reduced = nullptr);
   void load_inputs(InnerLoop& loop, const Stage& stage, const std::vector<int>& streams, llvm::Value* position,
                    int part, llvm::Value* reduced = nullptr);
+  // Random numbers of a stage for at most kRandomLine columns from `begin` on: makes them; adds their lines to a loop
+  // over these columns; sets their values for one part within its body.
+  void fill_random_lines(const Stage& stage, llvm::Value* begin, llvm::Value* end, llvm::Value* reduced = nullptr);
+  std::vector<int> add_random_lines(InnerLoop& loop, const Stage& stage, llvm::Value* begin);
+  void load_random_lines(InnerLoop& loop, const Stage& stage, const std::vector<int>& streams, int part);
   // Where the current row of an operand starts; in an Outer region, at position `reduced` of the reduced dimension.
   llvm::Value* row_of(int operand, llvm::Value* reduced);
   // The operands of a reduce operation for one part, in accumulator form.
@@ -66,7 +74,8 @@ class KernelEmitter {
     llvm::Value* lanes = nullptr;
     llvm::Value* step = nullptr;
   };
-  std::vector<IndexLanes> index_lanes_;  // per input
+  std::vector<IndexLanes> index_lanes_;          // per input
+  std::vector<llvm::AllocaInst*> random_lines_;  // per operation; null until it is met
 };
 
 // None and Inner regions.

@@ -147,31 +147,37 @@ void Plan::need(ir::Value value, int s, std::vector<char>& visited) {
     add_once(stages_[stage(value)].scratch_stores, value);
     return;
   }
+  if (is_random_line(operation)) return add_once(current.random, index);
   add_once(current.operations, index);
   for (ir::Value operand : operation.operands) need(operand, s, visited);
 }
 
+// Neighbouring elements share blocks of random words, so their numbers are made together: where elements are counted by
+// an Index operand.
+bool Plan::is_random_line(const ir::Operation& operation) const {
+  if (!is_random(operation)) return false;
+  const int input = graph().result_index(operation.operands[0]);
+  return graph().defining_operation(operation.operands[0]) < 0 && spec_.inputs[input].kind == OperandKind::Index &&
+         scope(operation.operands[1]) == Scope::Kernel && scope(operation.operands[2]) == Scope::Kernel;
+}
+
+bool Plan::reads(int input) const {
+  return std::any_of(stages_.begin(), stages_.end(), [&](const Stage& stage) {
+    return std::find(stage.inputs.begin(), stage.inputs.end(), input) != stage.inputs.end();
+  });
+}
+
 void Plan::measure() {
-  int in_registers = 1;  // the widest of the integers that no memory holds
-  auto meet = [&](ir::Value value, bool in_memory) {
-    const DType dtype = graph().type(value).dtype;
+  auto meet = [&](ir::Value value) {
     if (scope(value) == Scope::Kernel || scope(value) == Scope::Row) return;
-    const int size = static_cast<int>(dtype_size(compute_dtype(dtype)));
-    int& widest = !in_memory && is_integer(dtype) ? in_registers : widest_;
-    widest = std::max(widest, size);
+    widest_ = std::max(widest_, static_cast<int>(dtype_size(compute_dtype(graph().type(value).dtype))));
   };
-  for (size_t i = 0; i < graph().parameters().size(); ++i)
-    meet(graph().parameters()[i], spec_.inputs[i].kind == OperandKind::Tensor);
-  for (const ir::Operation& operation : graph().operations()) {
-    for (ir::Value result : operation.results) meet(result, operation.opcode == Opcode::Reduce);
+  for (size_t i = 0; i < graph().parameters().size(); ++i) {
+    if (spec_.inputs[i].kind == OperandKind::Tensor || reads(static_cast<int>(i))) meet(graph().parameters()[i]);
   }
-  for (ir::Value result : graph().results()) meet(result, true);
-  // Random numbers are long chains of wide integers and functions of floats: the floats fill their vectors, the
-  // integers take two each, whose chains run side by side.
-  const bool pairs = spec_.reduction == Reduction::None && stages_.size() == 1 && stages_[0].cost > kLongChain &&
-                     in_registers == 2 * widest_;
-  if (!pairs) widest_ = std::max(widest_, in_registers);
-  integer_pairs_ = pairs;
+  for (const ir::Operation& operation : graph().operations()) {
+    for (ir::Value result : operation.results) meet(result);
+  }
 }
 
 int Plan::cost() const {
@@ -179,6 +185,7 @@ int Plan::cost() const {
   for (const Stage& stage : stages_) {
     total +=
         stage.cost + 2 * static_cast<int>(stage.inputs.size() + stage.scratch_loads.size() + stage.reductions.size());
+    for (int index : stage.random) total += operation_cost(graph(), graph().operations()[index]);
   }
   return total + 2 * static_cast<int>(spec_.outputs.size());
 }

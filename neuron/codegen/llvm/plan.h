@@ -26,6 +26,7 @@ constexpr int kLongChain = 96;
 struct Stage {
   std::vector<int> operations;  // elementwise operations to emit per element, in order
   std::vector<int> inputs;      // parameters of Element scope that are read
+  std::vector<int> random;      // operations whose random numbers are made line by line, before they are read
   std::vector<int> reductions;  // reduce operations fed by this stage
   std::vector<ir::Value> scratch_loads;
   std::vector<ir::Value> scratch_stores;
@@ -47,11 +48,11 @@ class Plan {
   // Values of Element scope kept in scratch rows, in the order of their rows.
   const std::vector<ir::Value>& scratch() const { return scratch_; }
   int scratch_index(ir::Value value) const;
+  // Whether a loop body needs the input, of Element scope.
+  bool reads(int input) const;
   bool output_is_reduced(int output) const;
   // Bytes of the widest element type that is held in vectors.
   int widest() const { return widest_; }
-  // Whether integers twice as wide as that are held in two vectors each.
-  bool has_integer_pairs() const { return integer_pairs_; }
   // Whole cost per element, memory included; decides how finely work is split over threads.
   int cost() const;
 
@@ -65,6 +66,7 @@ class Plan {
   void place_operation(int index);
   void build_stages();
   void need(ir::Value value, int stage, std::vector<char>& visited);
+  bool is_random_line(const ir::Operation& operation) const;
   void measure();
 
   const RegionSpec& spec_;
@@ -72,7 +74,6 @@ class Plan {
   std::vector<Stage> stages_;
   std::vector<ir::Value> scratch_;
   int widest_ = 1;
-  bool integer_pairs_ = false;
 };
 
 }  // namespace neuron::codegen

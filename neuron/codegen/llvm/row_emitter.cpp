@@ -266,9 +266,20 @@ class RowEmitter final : public KernelEmitter {
 
   // One pass of a stage over [begin, end) of the current row.
   void emit_pass(const Stage& stage, Value* begin, Value* end, llvm::MutableArrayRef<LaneAccumulators> accumulators) {
+    static_assert(kRandomLine % LaneAccumulators::kLanes == 0);
+    if (stage.random.empty()) return emit_line(stage, begin, end, accumulators);
+    frame_.loop(begin, end, kRandomLine, [&](Value* first) {
+      Value* last = frame_.minimum(b_.CreateAdd(first, frame_.index(kRandomLine)), end);
+      fill_random_lines(stage, first, last);
+      emit_line(stage, first, last, accumulators);
+    });
+  }
+
+  // The same with random numbers made.
+  void emit_line(const Stage& stage, Value* begin, Value* end, llvm::MutableArrayRef<LaneAccumulators> accumulators) {
     InnerLoop loop = make_loop(part_count(stage));
     std::vector<int> loads, stores, outputs;
-    const std::vector<int> inputs = add_inputs(loop, stage);
+    const std::vector<int> inputs = add_inputs(loop, stage), random = add_random_lines(loop, stage, begin);
     for (ir::Value value : stage.scratch_loads) loads.push_back(loop.add_input(scratch_stream(value)));
     for (ir::Value value : stage.scratch_stores) stores.push_back(loop.add_output(scratch_stream(value)));
     for (int i = 0; i < output_count(); ++i) {
@@ -286,6 +297,7 @@ class RowEmitter final : public KernelEmitter {
       // Operation by operation, so that the parts of a long chain of dependent operations run side by side.
       for (int part = 0; part < parts; ++part) {
         load_inputs(loop, stage, inputs, position, part);
+        load_random_lines(loop, stage, random, part);
         for (size_t i = 0; i < loads.size(); ++i) values_.set(stage.scratch_loads[i], part, loop.load(loads[i], part));
       }
       for (int index : stage.operations) values_.emit_by_turns(index, parts);

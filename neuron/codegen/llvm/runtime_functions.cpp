@@ -7,6 +7,9 @@
 #include <numbers>
 #include <unordered_map>
 
+#include "neuron/base/random_numbers.h"
+#include "neuron/kernels/random_lines.h"
+
 namespace neuron::codegen {
 
 namespace {
@@ -85,9 +88,17 @@ double gelu_derivative(double x) {
   return 0.5 * std::erfc(-x * (std::numbers::sqrt2 / 2)) + x * density;
 }
 
+// Operands as in the graph.
+template <auto function>
+auto random_number(uint64_t element, uint64_t seed, uint64_t offset) {
+  return function(seed, offset, element);
+}
+
 const std::unordered_map<std::string_view, void*>& table() {
   auto unary = [](Unary function) { return reinterpret_cast<void*>(function); };
   auto binary = [](Binary function) { return reinterpret_cast<void*>(function); };
+  auto any = [](auto function) { return reinterpret_cast<void*>(function); };
+  const kernels::RandomLines& lines = kernels::random_lines();
   static const std::unordered_map<std::string_view, void*> functions{
       {"acos", unary(std::acos)},
       {"acosh", unary(std::acosh)},
@@ -116,8 +127,16 @@ const std::unordered_map<std::string_view, void*>& table() {
       {"neuron_erfinv", unary(inverse_error_function)},
       {"neuron_gelu_derivative", unary(gelu_derivative)},
       {"neuron_logistic", unary(logistic)},
-      {"neuron_power_signed", reinterpret_cast<void*>(&power_signed)},
-      {"neuron_power_unsigned", reinterpret_cast<void*>(&power_unsigned)},
+      {"neuron_power_signed", any(&power_signed)},
+      {"neuron_power_unsigned", any(&power_unsigned)},
+      {"neuron_random_long_word", any(&random_number<random_long_word>)},
+      {"neuron_random_long_words", any(lines.long_words)},
+      {"neuron_random_normal", any(&random_number<random_normal>)},
+      {"neuron_random_normal_double", any(&random_number<random_normal_double>)},
+      {"neuron_random_normals", any(lines.normals)},
+      {"neuron_random_normals_double", any(lines.double_normals)},
+      {"neuron_random_word", any(&random_number<random_word>)},
+      {"neuron_random_words", any(lines.words)},
       {"pow", binary(std::pow)},
       {"sin", unary(std::sin)},
       {"sinh", unary(std::sinh)},
