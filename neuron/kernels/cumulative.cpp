@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kColumns = 256;  // adjacent lines of one task
 constexpr int kTogether = 16;      // other lines at a time
+constexpr int kFew = 4;            // when there are not as many
 constexpr int64_t kBlock = 128;    // elements of each of them, copied to one place: lines that lie a power of two apart
                                    // would drive one another out of the cache
 
@@ -150,6 +151,25 @@ struct Cumulative {
       alone<kProduct>(running[l], from + l * from_next + whole, 1, to + l * to_next + whole, 1, length - whole);
   }
 
+  // kFew lines of stride 1, these distances apart: their sums wait for themselves by turns.
+  template <bool kProduct>
+  static void few(const S* from, int64_t from_next, S* to, int64_t to_next, int64_t length) {
+    Wide running[kFew];
+    std::fill(running, running + kFew, kProduct ? Wide(1) : Wide(0));
+    C rows[kFew][kBlock];
+    for (int64_t begin = 0; begin < length; begin += kBlock) {
+      const int64_t count = std::min(kBlock, length - begin);
+      for (int l = 0; l < kFew; ++l) widen_line<E>(from + l * from_next + begin, rows[l], count);
+      for (int64_t i = 0; i < count; ++i) {
+        for (int l = 0; l < kFew; ++l) {
+          running[l] = join<kProduct>(running[l], rows[l][i]);
+          rows[l][i] = static_cast<C>(running[l]);
+        }
+      }
+      for (int l = 0; l < kFew; ++l) narrow_line<E>(rows[l], to + l * to_next + begin, count);
+    }
+  }
+
   template <bool kProduct>
   static void alone(Wide running, const S* from, int64_t from_step, S* to, int64_t to_step, int64_t length) {
     for (int64_t i = 0; i < length; ++i) {
@@ -189,7 +209,10 @@ void run_cumulative(const Call& call) {
           if (together && count == kTogether)
             return Lines::template together<kProduct>(source, from_next, target, to_next, length);
           const typename Lines::Wide start = kProduct ? 1 : 0;
-          for (int64_t l = 0; l < count; ++l) {
+          int64_t l = 0;
+          for (; together && l + kFew <= count; l += kFew)
+            Lines::template few<kProduct>(source + l * from_next, from_next, target + l * to_next, to_next, length);
+          for (; l < count; ++l) {
             Lines::template alone<kProduct>(start, source + l * from_next, from_step, target + l * to_next, to_step,
                                             length);
           }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuron/kernels/elements.h"
+#include "neuron/kernels/sort_network.h"
 
 namespace neuron::kernels {
 
@@ -80,12 +81,15 @@ uint64_t directed_key(typename E::Storage stored, bool descending) {
   return static_cast<uint64_t>(descending ? static_cast<decltype(key)>(~key) : key);
 }
 
-// Sorts entries of keys of `key_bytes` bytes whose positions ascend. Least significant digit first, a byte at a time:
-// a byte that is the same in all keys costs nothing but its count. `spare` is memory kept between calls.
+// Sorts entries of keys of `key_bytes` bytes whose positions ascend from 0. Least significant digit first, a byte at a
+// time: a byte that is the same in all keys costs nothing but its count. `spare` is memory kept between calls.
 template <typename Entry>
 void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& spare, int key_bytes) {
   constexpr size_t kFewEntries = 96;
   const size_t count = entries.size();
+  if constexpr (std::is_same_v<Entry, PackedEntry>) {
+    if (count >= 2 && count <= kLongestNetwork) return sort_in_network(&entries[0].bits, static_cast<int64_t>(count));
+  }
   if (count < kFewEntries) return std::sort(entries.begin(), entries.end());
   spare.resize(count);
   std::vector<size_t> starts(static_cast<size_t>(key_bytes) * 256);

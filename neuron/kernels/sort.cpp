@@ -45,23 +45,35 @@ void run_sort(const Call& call) {
   });
 }
 
+constexpr int64_t kMostInOrder = 32;
+
 // The k smallest entries, in order, to the front of `entries`; a line's entries are make(0) … make(length - 1).
 template <typename Entry, typename Make>
 void select_first(std::vector<Entry>& entries, int64_t k, int64_t length, const Make& make) {
-  if (k * 64 <= length) {
-    // Few of many: the best k so far in a heap. A later equal element does not enter.
+  if (k * 32 <= length) {
+    // Few of many: the best k so far, in order or, where they are too many to be moved along, in a heap. A later equal
+    // element does not enter.
     entries.resize(static_cast<size_t>(k));
     if (k == 0) return;
     for (int64_t i = 0; i < k; ++i) entries[i] = make(i);
-    std::make_heap(entries.begin(), entries.end());
+    std::sort(entries.begin(), entries.end());
+    const bool in_order = k <= kMostInOrder;
+    if (!in_order) std::make_heap(entries.begin(), entries.end());
+    const Entry& worst = in_order ? entries.back() : entries.front();
     for (int64_t i = k; i < length; ++i) {
       const Entry entry = make(i);
-      if (!(entry < entries.front())) continue;
+      if (!(entry < worst)) continue;
+      if (in_order) {
+        int64_t place = k - 1;
+        for (; place > 0 && entry < entries[place - 1]; --place) entries[place] = entries[place - 1];
+        entries[place] = entry;
+        continue;
+      }
       std::pop_heap(entries.begin(), entries.end());
       entries.back() = entry;
       std::push_heap(entries.begin(), entries.end());
     }
-    std::sort_heap(entries.begin(), entries.end());
+    if (!in_order) std::sort_heap(entries.begin(), entries.end());
     return;
   }
   entries.resize(static_cast<size_t>(length));

@@ -60,12 +60,13 @@ TEST(Sort, WorksAlongAnyDimensionWithAnyThreads) {
   }
 }
 
-// Lines on both sides of where digits take over from comparisons; every key width; equal keys, NaN, both zeros.
+// Lines of a whole and a filled up network, and beyond it; every key width; equal keys, NaN, both zeros.
 TEST(Sort, LongAndShortLinesEqualAStableSort) {
   std::mt19937 random(3);
   const float special[] = {0.0f, -0.0f, kNaN, -kNaN, std::numeric_limits<float>::infinity(), -1e-40f, 2.5f, -2.5f};
   for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16, DType::Float64, DType::Int64, DType::Int8}) {
-    for (int64_t length : {1, 2, 95, 96, 97, 1000, 70000}) {
+    for (int64_t length : {1,   2,   3,   5,   8,   9,    16,   17,   31,   33,   64,   95,   97,
+                           130, 255, 256, 257, 500, 1000, 1024, 1025, 2047, 2048, 2049, 70000}) {
       const size_t size = dtype_size(dtype);
       std::vector<char> self(length * size), values(length * size);
       std::vector<double> keys(length);
@@ -113,6 +114,27 @@ TEST(Sort, TopKTakesTheFirstOfEqualElements) {
   }
 }
 
+// Few of many in order and in a heap, and many of few: the beginning of a stable sort.
+TEST(Sort, TopKIsTheBeginningOfAStableSort) {
+  std::mt19937 random(7);
+  for (int64_t k : {1, 8, 32, 33, 70}) {
+    for (int64_t length : {k, 31 * k, 32 * k, 40 * k}) {
+      for (bool rising : {false, true}) {
+        Floats self(length), values(k);
+        for (int64_t i = 0; i < length; ++i) self[i] = static_cast<float>(rising ? i : random() % 50);
+        Ints expected(length), order(k);
+        for (int64_t i = 0; i < length; ++i) expected[i] = i;
+        std::stable_sort(expected.begin(), expected.end(), [&](int64_t x, int64_t y) { return self[x] > self[y]; });
+        expected.resize(k);
+        call("topk", {{values.data(), DType::Float32, {k}, {1}}, {order.data(), DType::Int64, {k}, {1}}},
+             {{self.data(), DType::Float32, {length}, {1}}}, {k, 0, 1, 1});
+        ASSERT_EQ(order, expected) << k << " of " << length;
+        for (int64_t i = 0; i < k; ++i) ASSERT_EQ(values[i], self[order[i]]);
+      }
+    }
+  }
+}
+
 TEST(Cumulative, SumsAreKeptInFloat64AndNarrowOnesInFloat32) {
   int64_t n = 1000;
   Floats self(n, 0.1f), result(n);
@@ -140,7 +162,7 @@ TEST(Cumulative, SumsAreKeptInFloat64AndNarrowOnesInFloat32) {
 TEST(Cumulative, EveryLayoutGivesTheSameBits) {
   std::mt19937 random(5);
   for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16, DType::Int64}) {
-    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{19, 300}, {300, 19}, {8, 128}, {1, 5}, {3, 1}}) {
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{19, 300}, {300, 19}, {8, 128}, {7, 130}, {1, 5}, {3, 1}}) {
       const size_t size = dtype_size(dtype);
       std::vector<char> self(rows * columns * size), result(self.size()), expected(self.size());
       for (int64_t i = 0; i < rows * columns; ++i) {
