@@ -53,6 +53,8 @@ def main() -> int:
     parser.add_argument("pytest", nargs="*", help="arguments for pytest")
     arguments = parser.parse_args()
     builds = [(ROOT / build).resolve() for build in arguments.build]
+    # Random programs compile tens of thousands of kernels that nobody runs again: not in the user's cache.
+    os.environ.setdefault("TORCH_NEURONX_CACHE_DIR", str(builds[0] / "kernel_cache"))
     jobs = str(os.cpu_count())
     totals = []
     for build in builds:
