@@ -181,16 +181,6 @@ class WindowConvolution {
     };
     int64_t position_count = end - begin, channel_count = channel_end - channel;
     int64_t rows = turned ? position_count : channel_count, columns = turned ? channel_count : position_count;
-    int64_t stride = (columns + kernel_.columns - 1) / kernel_.columns * kernel_.columns;
-    float* sums = buffers.sums.get<float>(rows * stride);
-    auto depth = static_cast<int64_t>(offsets.size());
-    if (depth == 0) {
-      std::fill(sums, sums + rows * stride, 0.0f);
-    } else if (turned) {
-      multiply_panels(kernel_, buffers.panels, rows, columns, depth, take_positions, take_weights, sums, stride, false);
-    } else {
-      multiply_panels(kernel_, buffers.panels, rows, columns, depth, take_weights, take_positions, sums, stride, false);
-    }
     std::vector<Stretch> stretches;
     positions.for_each_line(begin, end, [&](int64_t position, int64_t length, int64_t, int64_t offset) {
       bool follows =
@@ -201,11 +191,29 @@ class WindowConvolution {
         stretches.push_back({position - begin, length, offset});
       }
     });
+    auto depth = static_cast<int64_t>(offsets.size());
+    auto base = [&](int64_t c) {
+      return (first_image * channels + group * windows_.result_channels + channel + c) * result_size;
+    };
+    // Sums of whole panels that lie as the result does are made where they stay.
+    bool in_place = !turned && depth > 0 && type_ == PackedSource::Float32 && stretches.size() == 1 &&
+                    pass.result_step[2] == 1 && columns % kernel_.columns == 0 &&
+                    keeps_apart(result_size * static_cast<int64_t>(sizeof(float)), RowsInPlace::Crossed);
+    int64_t stride = in_place ? result_size : (columns + kernel_.columns - 1) / kernel_.columns * kernel_.columns;
+    float* sums = in_place ? reinterpret_cast<float*>(mutable_element(p_.result, base(0) + stretches.front().offset))
+                           : buffers.sums.get<float>(rows * stride);
+    if (depth == 0) {
+      std::fill(sums, sums + rows * stride, 0.0f);
+    } else if (turned) {
+      multiply_panels(kernel_, buffers.panels, rows, columns, depth, take_positions, take_weights, sums, stride, false);
+    } else {
+      multiply_panels(kernel_, buffers.panels, rows, columns, depth, take_weights, take_positions, sums, stride, false);
+    }
+    if (in_place && p_.bias.data == nullptr) return;
     for (int64_t c = 0; c < channel_count; ++c) {
-      int64_t number = group * windows_.result_channels + channel + c;
-      int64_t base = first_image * channels * result_size + number * result_size;
       const float* row = turned ? sums + c : sums + c * stride;
-      store(row, turned ? stride : 1, stretches, pass.result_step[2], base, bias_of(number));
+      float bias = bias_of(group * windows_.result_channels + channel + c);
+      store(row, turned ? stride : 1, stretches, pass.result_step[2], base(c), bias);
     }
   }
 
