@@ -1,6 +1,7 @@
 // Times generated kernels: compile time, call overhead on a tiny tensor, and throughput against memcpy over the same
 // bytes.
-//   neuron-codegen-bench [name] [elements] [columns | --asm]
+//   neuron-codegen-bench [name] [elements] [columns | --asm [target]]
+// --asm prints the code instead, also for a processor that this one is not: avx2 or avx512.
 #include <time.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -124,7 +126,7 @@ std::vector<Kernel> kernels() {
   return all;
 }
 
-void bench(const Kernel& kernel, int64_t elements, int64_t columns, bool assembly) {
+void bench(const Kernel& kernel, int64_t elements, int64_t columns, std::optional<HostTarget> assembly) {
   auto graph = std::make_shared<ir::Graph>();
   Dims space;
   for (int d = 0; d < kernel.rank; ++d) space.push_back(graph->add_symbol());
@@ -146,7 +148,7 @@ void bench(const Kernel& kernel, int64_t elements, int64_t columns, bool assembl
                           reduced && kernel.reduction == Reduction::Inner ? InnerStride::Zero : InnerStride::One});
 
   if (assembly) {
-    std::puts(host_compiler().disassemble(spec, detected_host_target()).c_str());
+    std::puts(host_compiler().disassemble(spec, *assembly).c_str());
     return;
   }
   auto executable = host_compiler().compile(spec);
@@ -204,7 +206,13 @@ int main(int argc, char** argv) {
   using namespace neuron::codegen;
   std::string wanted = argc > 1 ? argv[1] : "all";
   const int64_t elements = argc > 2 ? std::stoll(argv[2]) : 4 << 20;
-  const bool assembly = argc > 3 && std::string(argv[3]) == "--asm";
+  std::optional<HostTarget> assembly;
+  if (argc > 3 && std::string(argv[3]) == "--asm") {
+    assembly = detected_host_target();
+    for (HostTarget target : {HostTarget::Avx2, HostTarget::Avx512}) {
+      if (argc > 4 && std::string(argv[4]) == host_target_name(target)) assembly = target;
+    }
+  }
   const int64_t columns = argc > 3 && !assembly ? std::stoll(argv[3]) : 1024;
   std::printf("target %s, %s\n", host_target_name(detected_host_target()), host_compiler().build_id().c_str());
   for (const auto& kernel : kernels()) {

@@ -1,4 +1,5 @@
 // exp, log and logistic in float32. Measured: exp 0.75 ulp (0.58 where the result is normal), log 0.79, logistic 2.31.
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/PatternMatch.h>
 
 #include <array>
@@ -31,7 +32,8 @@ constexpr Table kLost = {0,
 // x = N ln 2 / 8 + r: e^x = 2^(N / 8) (1 + t).
 struct Reduced {
   Value* t;
-  Value* bits;  // the integer N + 8 bias in the low twelve bits
+  Value* eighths;  // N as a float
+  Value* bits;     // the integer N + 8 bias in the low twelve bits
 };
 
 Reduced exp_reduced(const Lanes& lanes, Value* x, int bias) {
@@ -46,7 +48,7 @@ Reduced exp_reduced(const Lanes& lanes, Value* x, int bias) {
   // e^r = 1 + r + r^2 q(r), relative error 2^-32.4.
   Value* q = emit_polynomial(lanes, r, {0x1p-1, 0x1.555c84p-3, 0x1.555a42p-5});
   Value* t = lanes.fma(b.CreateFMul(r, r), q, b.CreateFAdd(r, emit_one_of_8(lanes, kLost, bits)));
-  return {t, bits};
+  return {t, eighths, bits};
 }
 
 // 2^(j / 8) + bits taken off that `exponent` brings in, times 1 + t.
@@ -81,6 +83,14 @@ Value* emit_exp_f32(const Lanes& lanes, Value* x) {
   if (match(x, m_FNeg(m_FAbs(m_Value())))) return emit_exp_of_nonpositive(lanes, x);
   static constexpr Table roots = roots_less(0);
   Value* limited = emit_at_least(lanes, emit_at_most(lanes, x, 89.5), -105.0);
+  if (lanes.width() == 16 && lanes.has_wide_registers()) {
+    // AVX-512 scales by 2^floor(N / 8) in one instruction, with the single rounding of the two steps below.
+    Reduced e = exp_reduced(lanes, limited, 0);
+    Value* power = emit_power(lanes, e, roots, lanes.i32(int64_t{127} << 23));
+    Value* rest[] = {power, b.CreateFMul(e.eighths, lanes.f32(0.125)), lanes.f32(0.0), b.getInt16(0xffff),
+                     b.getInt32(4)};
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {}, rest);
+  }
   // In two steps, because 2^n alone may be out of range while the result, or a subnormal one, is not. The halves of n +
   // 254, rounded down and up, are biased exponents.
   Reduced e = exp_reduced(lanes, limited, 2 * 127);
