@@ -1,10 +1,13 @@
 // Kernels "random_permutation" and "multinomial". Scalars: seed, offset (docs/numerics.md).
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "neuron/base/error.h"
 #include "neuron/base/float_formats.h"
+#include "neuron/kernels/elements.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/random_lines.h"
 
@@ -34,32 +37,46 @@ class UniformNumbers {
   uint64_t words_[kTogether];
 };
 
-// outputs: a vector of n; receives 0 … n-1 in the order of 64 random bits each (equal ones in order of position).
+// outputs: a vector of n; receives 0 … n-1 after n exchanges: place i with one of i … n-1, by 64 random bits of element
+// i (Durstenfeld, "Algorithm 235: random permutation", 1964).
 void run_permutation(const Call& call) {
+  constexpr int64_t kTogether = 1024;
   const TensorView& out = call.outputs[0];
   const auto seed = static_cast<uint64_t>(call.scalars[0].as_int()),
              offset = static_cast<uint64_t>(call.scalars[1].as_int());
-  std::vector<std::pair<uint64_t, int64_t>> order;
-  std::vector<uint64_t> words(static_cast<size_t>(out.numel()));
-  random_lines().long_words(seed, offset, 0, 1, out.numel(), words.data());
-  order.reserve(words.size());
-  for (uint64_t word : words) order.emplace_back(word, static_cast<int64_t>(order.size()));
-  std::sort(order.begin(), order.end());
-  for (int64_t i = 0; i < out.numel(); ++i)
-    store_from_int(out.dtype, order[static_cast<size_t>(i)].second, element(out, i * out.strides[0]));
+  const auto count = static_cast<uint64_t>(out.numel());
+  std::vector<int64_t> apart;
+  const bool in_place = out.dtype == DType::Int64 && out.strides[0] == 1;
+  if (!in_place) apart.resize(count);
+  int64_t* values = in_place ? out.as<int64_t>() : apart.data();
+  std::iota(values, values + count, 0);
+  uint64_t words[kTogether];
+  for (uint64_t first = 0; first < count; first += kTogether) {
+    const uint64_t end = std::min(count, first + kTogether);
+    random_lines().long_words(seed, offset, first, 1, static_cast<int64_t>(end - first), words);
+    for (uint64_t i = first; i < end; ++i) {
+      const auto product = static_cast<unsigned __int128>(words[i - first]) * (count - i);
+      std::swap(values[i], values[i + static_cast<uint64_t>(product >> 64)]);
+    }
+  }
+  for (uint64_t i = 0; i < apart.size(); ++i)
+    store_from_int(out.dtype, apart[i], element(out, static_cast<int64_t>(i) * out.strides[0]));
 }
 
 // The weights of a row as doubles, checked: CPU's texts.
 std::vector<double> checked_weights(const TensorView& weights, int64_t row) {
   std::vector<double> values(static_cast<size_t>(weights.sizes[1]));
   double sum = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = load_as_double(
-        weights.dtype, element(weights, row * weights.strides[0] + static_cast<int64_t>(i) * weights.strides[1]));
-    if (!std::isfinite(values[i]) || values[i] < 0)
-      fail(ErrorKind::Runtime, "probability tensor contains either `inf`, `nan` or element < 0");
-    sum += values[i];
-  }
+  bool valid = true;
+  dispatch_real(weights.dtype, [&]<typename E>(E) {
+    const auto* from = weights.as<typename E::Storage>() + row * weights.strides[0];
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<double>(E::load(from[static_cast<int64_t>(i) * weights.strides[1]]));
+      valid = valid && values[i] >= 0 && values[i] <= std::numeric_limits<double>::max();
+      sum += values[i];
+    }
+  });
+  if (!valid) fail(ErrorKind::Runtime, "probability tensor contains either `inf`, `nan` or element < 0");
   if (!(sum > 0)) fail(ErrorKind::Runtime, "invalid multinomial distribution (sum of probabilities <= 0)");
   return values;
 }

@@ -111,10 +111,17 @@ void random_integer(Context& c) {
   auto range = static_cast<RandomRange>(c.attribute(0));
   if (range == RandomRange::Full) return c.set_exact_output(0, long_word(c).convert(DType::Int64));
   Expression from = number(c, kParameters, DType::Int64), count = number(c, kParameters + 1, DType::Int64);
-  Expression chosen = range == RandomRange::Narrow
-                          ? shift_right(word(c).convert(DType::Int64) * count, 32)
-                          : remainder(long_word(c), count.convert(DType::UInt64)).convert(DType::Int64);
-  c.set_exact_output(0, chosen + from);
+  auto chosen = [&]() -> Expression {
+    switch (range) {
+      case RandomRange::Narrow:
+        return shift_right(word(c).convert(DType::Int64) * count, 32);
+      case RandomRange::PowerOfTwo:
+        return long_word(c).convert(DType::Int64) & (count - 1.0);
+      default:
+        return remainder(long_word(c), count.convert(DType::UInt64)).convert(DType::Int64);
+    }
+  };
+  c.set_exact_output(0, chosen() + from);
 }
 
 // exponential(lambda): never 0, so that it can divide.

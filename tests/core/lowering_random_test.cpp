@@ -37,9 +37,11 @@ TEST(Random, NormalHasMeanAndDeviation) {
 
 TEST(Random, IntegersScaleAWordOrTakeARemainder) {
   std::vector<double> narrow = evaluate("random", i64, {index(100), seed, offset, -5, 1000}, {0}),
-                      wide = evaluate("random", i64, {index(100), seed, offset, -5, int64_t{1} << 40}, {1});
+                      wide = evaluate("random", i64, {index(100), seed, offset, -5, int64_t{1} << 40}, {1}),
+                      power = evaluate("random", i64, {index(100), seed, offset, -5, int64_t{1} << 40}, {3});
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(narrow[i], static_cast<double>((random_word(seed, offset, i) * uint64_t{1000}) >> 32) - 5);
+    EXPECT_EQ(wide[i], power[i]);
     EXPECT_EQ(wide[i], static_cast<double>(random_long_word(seed, offset, i) % (uint64_t{1} << 40)) - 5);
   }
 }

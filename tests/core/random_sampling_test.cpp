@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <vector>
 
@@ -41,6 +42,37 @@ TEST(RandomPermutation, HoldsEachNumberOnceAndFollowsTheSeed) {
   EXPECT_EQ(permutation(257, 1, 0), first);
   EXPECT_NE(permutation(257, 2, 0), first);
   EXPECT_NE(permutation(257, 1, 260), first);
+}
+
+TEST(RandomPermutation, EveryOrderIsAsLikely) {
+  std::map<std::vector<int64_t>, int> counts;
+  constexpr int kDraws = 24000;
+  for (int64_t i = 0; i < kDraws; ++i) ++counts[permutation(4, 3, 4 * i)];
+  EXPECT_EQ(counts.size(), 24u);
+  double chi_square = 0;  // 23 degrees of freedom: above 50 once in a thousand
+  for (const auto& [order, count] : counts) chi_square += (count - 1000.0) * (count - 1000.0) / 1000;
+  EXPECT_LT(chi_square, 50);
+  // Where an element of many ends up, in eighths.
+  int places[8][8] = {};
+  for (int64_t i = 0; i < 100; ++i) {
+    const std::vector<int64_t> order = permutation(800, 5, 800 * i);
+    for (size_t place = 0; place < order.size(); ++place) ++places[place / 100][order[place] / 100];
+  }
+  for (const auto& row : places) {
+    for (int count : row) EXPECT_NEAR(count, 1250, 5 * std::sqrt(1250));
+  }
+}
+
+TEST(RandomPermutation, IsTheSameForOtherDtypesAndStrides) {
+  const std::vector<int64_t> expected = permutation(3000, 7, 40);
+  std::vector<float> values(6000, -1);
+  TensorView out{values.data(), DType::Float32, {3000}, {2}};
+  Scalar scalars[] = {Scalar::of(int64_t{7}), Scalar::of(int64_t{40})};
+  find_kernel("random_permutation")->run({.outputs = {&out, 1}, .inputs = {}, .attributes = {}, .scalars = scalars});
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(values[2 * i], static_cast<float>(expected[i]));
+    ASSERT_EQ(values[2 * i + 1], -1);
+  }
 }
 
 std::vector<int64_t> draw(std::vector<float> weights, int64_t samples, bool replacement, int64_t offset = 0) {

@@ -164,9 +164,10 @@ double lowest_random(at::ScalarType type) {
 void record_random(const at::Tensor& self, const std::optional<at::Generator>& generator, int64_t from,
                    uint64_t range) {
   static const lowering::Operator& op = operator_named("random");
-  const auto kind = range == 0                  ? lowering::RandomRange::Full
-                    : range < uint64_t{1} << 32 ? lowering::RandomRange::Narrow
-                                                : lowering::RandomRange::Wide;
+  const auto kind = range == 0                   ? lowering::RandomRange::Full
+                    : range < uint64_t{1} << 32  ? lowering::RandomRange::Narrow
+                    : (range & (range - 1)) == 0 ? lowering::RandomRange::PowerOfTwo
+                                                 : lowering::RandomRange::Wide;
   record_distribution(op, self, generator, {Input(from), Input(static_cast<int64_t>(range))},
                       {static_cast<int64_t>(kind)});
 }
