@@ -176,6 +176,41 @@ void scatter_lines(const TensorView& self, C* to, const TensorView& index, const
   });
 }
 
+// The same for narrow floats where lines have no gaps: each line is widened, receives its contributions and is rounded.
+template <typename E, typename Update>
+void scatter_narrow_lines(const TensorView& self, const TensorView& index, const TensorView& source, int64_t dimension,
+                          int threads, const Update& update) {
+  using S = typename E::Storage;
+  using C = typename E::Compute;
+  Dims lines = index.sizes;
+  lines[dimension] = 1;
+  StridedLoop<3> loop(lines, {&self.strides, &index.strides, &source.strides});
+  const int64_t length = index.sizes[dimension], width = self.sizes[dimension], inner = loop.inner_size();
+  const auto steps = loop.inner_strides();
+  dispatch_index(index.dtype, [&](auto index_type) {
+    const auto* picks = index.as<decltype(index_type)>();
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, length));
+    parallel_for(threads, loop.rows() * inner, grain, [&](int64_t begin, int64_t end) {
+      static thread_local Scratch memory;
+      C* wide = memory.get<C>(width);
+      for (int64_t item = begin; item < end;) {
+        const int64_t row = item / inner, first = item % inner, stop = std::min(inner, first + (end - item));
+        loop.for_rows(row, row + 1, [&](const auto& offsets) {
+          for (int64_t j = first; j < stop; ++j) {
+            S* line = self.as<S>() + offsets[0] + j * steps[0];
+            const auto* pick = picks + offsets[1] + j * steps[1];
+            const S* value = source.as<S>() + offsets[2] + j * steps[2];
+            load_line<E>(line, 1, wide, width);
+            for (int64_t l = 0; l < length; ++l) update(wide[pick[l]], value[l]);
+            store_line<E>(wide, line, 1, width);
+          }
+        });
+        item += stop - first;
+      }
+    });
+  });
+}
+
 // outputs: self (read and written); inputs: index, source (may be larger than the index) or none; attributes:
 // dimension, combine; scalars: the value when there is no source. Narrow floats are combined in float32 and rounded
 // once.
@@ -218,6 +253,8 @@ void run_scatter(const Call& call) {
       if constexpr (!kIsNarrow<E>) {
         scatter_lines(self, self.as<C>(), index, source, from, dimension, call.threads, update);
       } else {
+        if (self.strides[dimension] == 1 && index.strides[dimension] == 1 && source.strides[dimension] == 1)
+          return scatter_narrow_lines<E>(self, index, source, dimension, call.threads, update);
         static thread_local Scratch memory;
         C* wide = memory.get<C>(self.numel());
         TensorView sums = self;

@@ -201,3 +201,22 @@ def test_cat_and_stack():
     same(torch.stack([a.to(d), a.to(d) + 1], 1), torch.stack([a, a + 1], 1))
     with pytest.raises(RuntimeError, match="Sizes of tensors must match except in dimension 0"):
         torch.cat([a.to(d), b.to(d)])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin"])
+def test_narrow_floats_are_combined_in_float32_in_every_layout(dtype, reduce):
+    """Along lines without gaps and with, in rows that are met once, often and never; rounded once."""
+    torch.manual_seed(3)
+    x, source = torch.randn(3, 9, 40).to(dtype), torch.randn(3, 9, 200).to(dtype)
+    index = torch.randint(40, (2, 7, 150))
+    expected = x.float().scatter_reduce(2, index, source.float(), reduce).to(dtype)
+    layouts = [
+        lambda t: t.to("neuron"),
+        lambda t: t.transpose(1, 2).contiguous().to("neuron").transpose(1, 2),
+        lambda t: t.transpose(0, 1).contiguous().to("neuron").transpose(0, 1),
+    ]
+    for of_x in layouts:
+        for of_others in layouts:
+            result = of_x(x).clone().scatter_reduce_(2, of_others(index), of_others(source), reduce)
+            assert torch.equal(result.cpu(), expected)
