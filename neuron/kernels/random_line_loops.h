@@ -160,21 +160,26 @@ NEURON_TARGET void scattered(uint64_t seed, uint64_t offset, uint64_t first, uin
     const Words group = Lanes::shift_left64<4>(Lanes::shift_right64<6>(element));
     return Lanes::add64(Lanes::splat64(offset), Lanes::add64(group, Lanes::both(element, Lanes::splat64(15))));
   };
-  const Words evens = every_second(first, step, 0), odds = every_second(first, step, 1);
-  for (int64_t done = 0; done < count; done += Lanes::kCount) {
+  // Two registers side by side.
+  constexpr int kTogether = 2 * Lanes::kCount;
+  const uint64_t half = step * Lanes::kCount;
+  const Words starts[4] = {every_second(first, step, 0), every_second(first, step, 1),
+                           every_second(first + half, step, 0), every_second(first + half, step, 1)};
+  for (int64_t done = 0; done < count; done += kTogether) {
     const Words distance = Lanes::splat64(step * static_cast<uint64_t>(done));
-    const Words even = Lanes::add64(evens, distance), odd = Lanes::add64(odds, distance);
-    const Words counters[2] = {counter(even), counter(odd)};
-    Words words[1][4];
-    joined_blocks(keys, counters, words);
-    const Words quarter = Lanes::shift_right<4>(Lanes::joined(even, odd));
-    if (count - done >= Lanes::kCount) {
-      Kind::select(words[0], quarter, to + done);
-    } else {
-      typename Kind::Number some[Lanes::kCount];
-      Kind::select(words[0], quarter, some);
-      std::memcpy(to + done, some, static_cast<size_t>(count - done) * sizeof some[0]);
+    Words elements[4], counters[4], words[2][4];
+    for (int r = 0; r < 4; ++r) {
+      elements[r] = Lanes::add64(starts[r], distance);
+      counters[r] = counter(elements[r]);
     }
+    joined_blocks(keys, counters, words);
+    typename Kind::Number some[kTogether];
+    typename Kind::Number* target = count - done >= kTogether ? to + done : some;
+    for (int r = 0; r < 2; ++r) {
+      const Words quarter = Lanes::shift_right<4>(Lanes::joined(elements[2 * r], elements[2 * r + 1]));
+      Kind::select(words[r], quarter, target + r * Lanes::kCount);
+    }
+    if (target == some) std::memcpy(to + done, some, static_cast<size_t>(count - done) * sizeof some[0]);
   }
 }
 
@@ -185,21 +190,18 @@ void line(uint64_t seed, uint64_t offset, uint64_t first, uint64_t step, int64_t
 }
 
 NEURON_TARGET void adjacent_long_words(uint64_t seed, uint64_t offset, uint64_t first, int64_t count, uint64_t* to) {
-  constexpr int kHalf = Lanes::kCount / 2;
+  constexpr int kLong = Lanes::kCount / 2, kRegisters = kCounters / kLong;
   const Keys keys(seed);
-  uint64_t numbers[Lanes::kCount];
-  for (int k = 0; k < Lanes::kCount; ++k) numbers[k] = static_cast<uint64_t>(k);
-  const Words near = Lanes::load64(numbers), far = Lanes::load64(numbers + kHalf);
+  uint64_t numbers[kCounters];
+  for (int j = 0; j < kCounters; ++j) numbers[j] = static_cast<uint64_t>(j);
   auto fill = [&](uint64_t group, uint64_t* target) NEURON_TARGET {
-    for (int j = 0; j < kCounters; j += Lanes::kCount) {
-      const Words counter = Lanes::splat64(offset + group * kCounters + static_cast<uint64_t>(j));
-      const Words counters[2] = {Lanes::add64(counter, near), Lanes::add64(counter, far)};
-      Words words[2][4];
-      philox_blocks(keys, counters, words);
-      for (int r = 0; r < 2; ++r) {
-        for (int q = 0; q < 2; ++q)
-          Lanes::store(target + kCounters * q + j + kHalf * r, Lanes::joined(words[r][2 * q], words[r][2 * q + 1]));
-      }
+    Words counters[kRegisters], words[kRegisters][4];
+    for (int r = 0; r < kRegisters; ++r)
+      counters[r] = Lanes::add64(Lanes::splat64(offset + group * kCounters), Lanes::load64(numbers + r * kLong));
+    philox_blocks(keys, counters, words);
+    for (int r = 0; r < kRegisters; ++r) {
+      for (int q = 0; q < 2; ++q)
+        Lanes::store(target + kCounters * q + kLong * r, Lanes::joined(words[r][2 * q], words[r][2 * q + 1]));
     }
   };
   by_groups<kLongElements>(first, count, to, fill);

@@ -36,6 +36,10 @@ TEST(CodegenRandom, ElementwiseRegions) {
           sizes.back() = columns;
           check_region(spec, sizes, 0, false);
         }
+        // Many short rows, which share groups.
+        std::vector<int64_t> sizes(static_cast<size_t>(rank), 5);
+        sizes.front() = 90;
+        check_region(spec, sizes, 0, false);
       }
     }
   }

@@ -141,7 +141,7 @@ class ColumnEmitter final : public KernelEmitter {
     }
     static_assert(kPanel <= kRandomLine);
     fill_random_lines(stage, begin, end, reduced);
-    const std::vector<int> random = add_random_lines(loop, stage, begin);
+    const std::vector<int> random = add_random_lines(loop, stage);
     const int sources = add_accumulators(loop, begin, false), targets = add_accumulators(loop, begin, true);
     std::vector<int> outputs;
     for (int i = 0; i < output_count(); ++i)

@@ -69,6 +69,7 @@ void KernelEmitter::emit() {
   }
   set_scalars();
   set_index_lanes();
+  set_random_lines();
   emit_uniforms(Scope::Kernel, 0);
   if (outer_dimensions() == 0) {
     emit_row();
@@ -195,42 +196,69 @@ void KernelEmitter::load_inputs(InnerLoop& loop, const Stage& stage, const std::
   }
 }
 
-void KernelEmitter::fill_random_lines(const Stage& stage, Value* begin, Value* end, Value* reduced) {
+void KernelEmitter::set_random_lines() {
   random_lines_.resize(graph_.operations().size());
-  for (int index : stage.random) {
-    const ir::Operation& operation = graph_.operations()[index];
-    const DType dtype = graph_.type(operation.results[0]).dtype;
-    // A block of a loop may go past the end.
-    constexpr uint64_t kRoom = 256;
-    auto* type = llvm::ArrayType::get(Lanes::memory_type(b_.getContext(), dtype), kRandomLine + kRoom);
-    if (random_lines_[index] == nullptr) random_lines_[index] = frame_.memory(type, "random");
-    const int input = graph_.result_index(operation.operands[0]);
-    Value* step = index_lanes_[input].step;
-    Value* first = b_.CreateAdd(row_of(input, reduced), b_.CreateMul(begin, step));
-    const char* name = dtype == DType::UInt32    ? "neuron_random_words"
-                       : dtype == DType::UInt64  ? "neuron_random_long_words"
-                       : dtype == DType::Float32 ? "neuron_random_normals"
-                                                 : "neuron_random_normals_double";
-    Value* arguments[] = {values_.uniform(operation.operands[1]),
-                          values_.uniform(operation.operands[2]),
-                          first,
-                          step,
-                          b_.CreateSub(end, begin),
-                          random_lines_[index]};
-    llvm::SmallVector<llvm::Type*, 6> types;
-    for (Value* argument : arguments) types.push_back(argument->getType());
-    auto* signature = llvm::FunctionType::get(b_.getVoidTy(), types, false);
-    b_.CreateCall(b_.GetInsertBlock()->getModule()->getOrInsertFunction(name, signature), arguments)->setDoesNotThrow();
+  for (const Stage& stage : plan_.stages()) {
+    for (int index : stage.random) {
+      RandomLine& line = random_lines_[index];
+      line.dtype = graph_.type(graph_.operations()[index].results[0]).dtype;
+      // Whole groups at both ends, and a block of a loop that goes past the end.
+      constexpr uint64_t kRoom = 2 * kRandomGroup + 256;
+      auto* type = llvm::ArrayType::get(Lanes::memory_type(b_.getContext(), line.dtype), kRandomLine + kRoom);
+      line.numbers = frame_.memory(type, "random");
+      for (llvm::AllocaInst** limit : {&line.begin, &line.end}) {
+        *limit = frame_.variable(b_.getInt64Ty(), "limit");
+        frame_.store(frame_.index(0), *limit);
+      }
+    }
   }
 }
 
-std::vector<int> KernelEmitter::add_random_lines(InnerLoop& loop, const Stage& stage, Value* begin) {
-  std::vector<int> streams;
+void KernelEmitter::call_random_line(int operation, Value* first, Value* step, Value* count) {
+  const RandomLine& line = random_lines_[operation];
+  const char* name = line.dtype == DType::UInt32    ? "neuron_random_words"
+                     : line.dtype == DType::UInt64  ? "neuron_random_long_words"
+                     : line.dtype == DType::Float32 ? "neuron_random_normals"
+                                                    : "neuron_random_normals_double";
+  const auto& operands = graph_.operations()[operation].operands;
+  Value* arguments[] = {values_.uniform(operands[1]), values_.uniform(operands[2]), first, step, count, line.numbers};
+  llvm::SmallVector<llvm::Type*, 6> types;
+  for (Value* argument : arguments) types.push_back(argument->getType());
+  auto* signature = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+  b_.CreateCall(b_.GetInsertBlock()->getModule()->getOrInsertFunction(name, signature), arguments)->setDoesNotThrow();
+}
+
+void KernelEmitter::fill_random_lines(const Stage& stage, Value* begin, Value* end, Value* reduced) {
   for (int index : stage.random) {
-    const DType dtype = graph_.type(graph_.operations()[index].results[0]).dtype;
-    Value* distance = b_.CreateMul(begin, frame_.index(-static_cast<int64_t>(dtype_size(dtype))));
-    streams.push_back(loop.add_input({dtype, frame_.at(random_lines_[index], distance), nullptr, true}));
+    RandomLine& line = random_lines_[index];
+    const int input = graph_.result_index(graph_.operations()[index].operands[0]);
+    Value *step = index_lanes_[input].step, *count = b_.CreateSub(end, begin), *skipped = begin;
+    Value* first = b_.CreateAdd(row_of(input, reduced), b_.CreateMul(begin, step));
+    if (plan_.spec().inputs[input].inner == InnerStride::One) {
+      // Groups are made whole: what is left of one serves the next of many short rows.
+      Value* last = b_.CreateAdd(first, count);
+      Value* made =
+          b_.CreateAnd(b_.CreateICmpSGE(first, frame_.load(line.begin)), b_.CreateICmpSLE(last, frame_.load(line.end)));
+      frame_.when(b_.CreateNot(made), [&] {
+        auto whole = [&](Value* element) { return b_.CreateAnd(element, frame_.index(-kRandomGroup)); };
+        Value *from = whole(first), *to = whole(b_.CreateAdd(last, frame_.index(kRandomGroup - 1)));
+        call_random_line(index, from, frame_.index(1), b_.CreateSub(to, from));
+        frame_.store(from, line.begin);
+        frame_.store(to, line.end);
+      });
+      skipped = b_.CreateSub(begin, b_.CreateSub(first, frame_.load(line.begin)));
+    } else {
+      call_random_line(index, first, step, count);
+    }
+    const auto size = static_cast<int64_t>(dtype_size(line.dtype));
+    line.column0 = frame_.at(line.numbers, b_.CreateMul(skipped, frame_.index(-size)));
   }
+}
+
+std::vector<int> KernelEmitter::add_random_lines(InnerLoop& loop, const Stage& stage) {
+  std::vector<int> streams;
+  for (int index : stage.random)
+    streams.push_back(loop.add_input({random_lines_[index].dtype, random_lines_[index].column0, nullptr, true}));
   return streams;
 }
 

@@ -15,6 +15,8 @@ namespace neuron::codegen {
 
 // Columns whose random numbers are made at a time: they stay in the first-level cache until they are read.
 constexpr int64_t kRandomLine = 1024;
+// Elements that cost no more than any one of them (docs/numerics.md).
+constexpr int64_t kRandomGroup = 64;
 
 class KernelEmitter {
  public:
@@ -48,7 +50,7 @@ class KernelEmitter {
   // Random numbers of a stage for at most kRandomLine columns from `begin` on: makes them; adds their lines to a loop
   // over these columns; sets their values for one part within its body.
   void fill_random_lines(const Stage& stage, llvm::Value* begin, llvm::Value* end, llvm::Value* reduced = nullptr);
-  std::vector<int> add_random_lines(InnerLoop& loop, const Stage& stage, llvm::Value* begin);
+  std::vector<int> add_random_lines(InnerLoop& loop, const Stage& stage);
   void load_random_lines(InnerLoop& loop, const Stage& stage, const std::vector<int>& streams, int part);
   // Where the current row of an operand starts; in an Outer region, at position `reduced` of the reduced dimension.
   llvm::Value* row_of(int operand, llvm::Value* reduced);
@@ -69,13 +71,22 @@ class KernelEmitter {
  private:
   void set_scalars();
   void set_index_lanes();
+  void set_random_lines();
 
   struct IndexLanes {
     llvm::Value* lanes = nullptr;
     llvm::Value* step = nullptr;
   };
-  std::vector<IndexLanes> index_lanes_;          // per input
-  std::vector<llvm::AllocaInst*> random_lines_;  // per operation; null until it is met
+  std::vector<IndexLanes> index_lanes_;  // per input
+
+  // The numbers of a random operation: of elements [begin, end) where elements are adjacent.
+  struct RandomLine {
+    DType dtype = DType::UInt32;
+    llvm::AllocaInst *numbers = nullptr, *begin = nullptr, *end = nullptr;
+    llvm::Value* column0 = nullptr;  // where the number of column 0 of the row at work would be
+  };
+  void call_random_line(int operation, llvm::Value* first, llvm::Value* step, llvm::Value* count);
+  std::vector<RandomLine> random_lines_;  // per operation
 };
 
 // None and Inner regions.

@@ -279,7 +279,7 @@ class RowEmitter final : public KernelEmitter {
   void emit_line(const Stage& stage, Value* begin, Value* end, llvm::MutableArrayRef<LaneAccumulators> accumulators) {
     InnerLoop loop = make_loop(part_count(stage));
     std::vector<int> loads, stores, outputs;
-    const std::vector<int> inputs = add_inputs(loop, stage), random = add_random_lines(loop, stage, begin);
+    const std::vector<int> inputs = add_inputs(loop, stage), random = add_random_lines(loop, stage);
     for (ir::Value value : stage.scratch_loads) loads.push_back(loop.add_input(scratch_stream(value)));
     for (ir::Value value : stage.scratch_stores) stores.push_back(loop.add_output(scratch_stream(value)));
     for (int i = 0; i < output_count(); ++i) {
