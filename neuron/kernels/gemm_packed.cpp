@@ -24,6 +24,7 @@ constexpr int64_t kPanelsOfA = 8;     // that are packed together, where rows of
 constexpr int64_t kSlab = 32, kFetchedSlab = 8;
 constexpr int64_t kLargeMatrix = 512 << 10;  // bytes
 constexpr int64_t kFewRows = 64, kIdleLanes = 5;
+constexpr int64_t kManyRows = 192;
 constexpr int64_t kWidenedRow = 256 + 16;  // words between widened rows: they keep apart in the cache
 constexpr int64_t kMostRows = 14, kLargestTile = kMostRows * 32;
 
@@ -66,7 +67,9 @@ class Part {
     int64_t columns = round_up((column_end_ - column_ + blocks - 1) / blocks, width_);
     int64_t words = words_of(std::min(depth_, p_.k));
     const Lanes a = lanes_of_a(), b{p_.b, stride(p_.b.column, p_.n), stride(p_.b.row, p_.k), width_, false};
-    bool reads_a = reads_in_place(a), widens_a = widens_rows(), reads_b = reads_in_place(b);
+    // Many rows make up for packing b where tiles are small, which read it the more often.
+    bool packs_b = row_end_ - row_ >= kManyRows && keeps_column_panel(kernel_, columns);
+    bool reads_a = reads_in_place(a), widens_a = widens_rows(), reads_b = !packs_b && reads_in_place(b);
     int64_t rows_of_a = height_ * (a.run_across_panels() ? kPanelsOfA : 1);
     float* panels_of_b = buffers.b.get<float>(columns * words);
     float* panels_of_a = buffers.a.get<float>(rows_of_a * std::max(words, kWidenedRow));

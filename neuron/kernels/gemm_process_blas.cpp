@@ -221,9 +221,13 @@ Refusal refuse(const GemmProblem& p) {
   if (!process_threads_can_be_limited() || function_of<Single>() == nullptr) {
     return "no BLAS with a thread limit per caller is in this process";
   }
+  const bool intel = processor_features().made_by_intel;
+  if (p.dtype == DType::Float32 && detected_gemm_microkernel() == &gemm_microkernel_avx2 && !intel) {
+    if (p.batch > 1 && !is_transposed(p.a, p.m, p.k)) return "the packed product is faster for a batch";
+  }
   if (p.dtype == DType::Float32 && detected_gemm_microkernel() == &gemm_microkernel_avx512) {
     // The MKL of torch does not use its kernels for them on processors of other makers.
-    if (!processor_features().made_by_intel) return "the packed product is faster on this processor";
+    if (!intel) return "the packed product is faster on this processor";
     if (p.batch > 1) return "the packed product is faster for a batch";
     if (std::min(p.m, p.n) <= kFewVectors && std::max(p.m, p.n) * p.k >= kLargeMatrix) {
       return "the packed product is faster for a large matrix and a few vectors";
