@@ -15,7 +15,8 @@
 //   * Operations inside: constant, iota is not allowed (use Index), elementwise operations, composites of
 //   functions.def,
 //     broadcast_in_dim (of rank-0 values, or of reduced values back to the space), and reduce over the one reduced
-//     dimension with a simple reducer, or the variadic (value, index) reducer that make_arg_reducer() builds.
+//     dimension with a simple reducer, the variadic (value, index) reducer that make_arg_reducer() builds, or any body
+//     of elementwise operations whose initial values may enter several times.
 //   * `reduction`: None; Inner (dimension rank-1; reduced values may be broadcast back and used again, any number of
 //     times: softmax, layer_norm); Outer (dimension rank-2, innermost kept: column sums; no broadcast back).
 //
