@@ -9,30 +9,14 @@ namespace {
 using ir::Opcode;
 using llvm::Value;
 
-// Above this cost a body overlaps with the next by itself; more parts would only cost compile time and registers, up to
-// kLongChain.
+// Up to this cost a body takes as many vectors as its loads and stores gain by.
 constexpr int kUnrollLimit = 24;
-// Above this cost it no longer does on AVX2, up to kLongChain.
-constexpr int kPairLimit = 28;
-// Two vectors that are all lanes of a reduction keep its accumulators in registers: worth a longer body.
+// Up to this cost one takes all lanes of a reduction, whose accumulators then stay in registers.
 constexpr int kRegisterLimit = 48;
 
-bool has_strided_operands(const Plan& plan) {
-  auto strided = [](const OperandSignature& operand) { return operand.inner == InnerStride::Other; };
-  return std::any_of(plan.spec().inputs.begin(), plan.spec().inputs.end(), strided) ||
-         std::any_of(plan.spec().outputs.begin(), plan.spec().outputs.end(), strided);
-}
-
-// Lanes of a vector, which may take two registers.
 int vector_width(const Plan& plan, int vector_bytes) {
   const int width = vector_bytes / plan.widest();
-  if (plan.spec().reduction == Reduction::Inner) return std::min(width, LaneAccumulators::kLanes);
-  // Two registers whose instructions alternate: the processor looks less far ahead than the body is long. Of registers
-  // of 64 bytes one was as fast.
-  const int cost = plan.stages()[0].cost;
-  const bool pairs = vector_bytes == 32 && plan.spec().reduction == Reduction::None && cost > kPairLimit &&
-                     cost <= kLongChain && !has_strided_operands(plan);
-  return pairs ? 2 * width : width;
+  return plan.spec().reduction == Reduction::Inner ? std::min(width, LaneAccumulators::kLanes) : width;
 }
 
 }  // namespace
@@ -103,6 +87,8 @@ int KernelEmitter::part_count(const Stage& stage) const {
   const int all_lanes = LaneAccumulators::kLanes / width_;
   if (reduces && !strided && stage.cost <= kRegisterLimit) return all_lanes;
   if (strided) return 1;
+  // Two by turns: the processor looks less far ahead than such a body is long. Of registers of 64 bytes one was as
+  // fast.
   if (stage.cost > kUnrollLimit) return vector_bytes_ == 32 ? 2 : 1;
   if (reduces) return all_lanes;
   return std::clamp(64 / width_, 1, 4);
