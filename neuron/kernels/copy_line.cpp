@@ -56,8 +56,10 @@ void copy_lines(void* target, int64_t target_step, const void* source, int64_t s
                 int64_t count) {
   auto* to = static_cast<char*>(target);
   const auto* from = static_cast<const char*>(source);
-  if (bytes >= 32 && bytes < 128) return copy_lines_of<32>(to, target_step, from, source_step, bytes, count);
-  if (bytes >= 128 && bytes <= 1024) return copy_lines_of<128>(to, target_step, from, source_step, bytes, count);
+  if (bytes >= kShortestBriefLine && bytes < 128)
+    return copy_lines_of<32>(to, target_step, from, source_step, bytes, count);
+  if (bytes >= 128 && bytes <= kLongestBriefLine)
+    return copy_lines_of<128>(to, target_step, from, source_step, bytes, count);
   for (int64_t i = 0; i < count; ++i) copy_line(to + i * target_step, from + i * source_step, bytes);
 }
 

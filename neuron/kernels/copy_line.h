@@ -12,8 +12,11 @@ constexpr int64_t kLongestLine = int64_t{1} << 20;
 // when source and target lie alike within their pages: rows of a matrix whose length is a power of two.
 void copy_line(void* target, const void* source, int64_t bytes);
 
-// `count` lines, whose steps are in bytes. Lines of a few cache lines that lie apart are asked for some ahead: no
-// processor guesses their addresses.
+// Lines of a few cache lines, in bytes.
+constexpr int64_t kShortestBriefLine = 32, kLongestBriefLine = 1024;
+
+// `count` lines, whose steps are in bytes. Brief ones that lie apart are asked for some ahead: no processor guesses
+// their addresses.
 void copy_lines(void* target, int64_t target_step, const void* source, int64_t source_step, int64_t bytes,
                 int64_t count);
 

@@ -233,11 +233,7 @@ Value* function(const Lanes& lanes, std::string_view name, DType dtype, std::spa
 
 // One by one: what neighbours have in common is made use of where whole lines are made (kernel_emitter.h).
 Value* random_number(const Lanes& lanes, DType dtype, std::span<Value* const> x) {
-  const char* name = dtype == DType::UInt32    ? "neuron_random_word"
-                     : dtype == DType::UInt64  ? "neuron_random_long_word"
-                     : dtype == DType::Float32 ? "neuron_random_normal"
-                                               : "neuron_random_normal_double";
-  return lanes.call_each(name, Lanes::register_type(lanes.builder().getContext(), dtype),
+  return lanes.call_each(random_routine(dtype, false), Lanes::register_type(lanes.builder().getContext(), dtype),
                          llvm::ArrayRef<Value*>(x.data(), x.size()));
 }
 
@@ -330,6 +326,19 @@ llvm::Constant* reducer_identity(llvm::LLVMContext& context, Opcode reducer, DTy
   }
   if (reducer == Opcode::And) return llvm::Constant::getAllOnesValue(type);
   return llvm::ConstantInt::get(type, reducer == Opcode::Multiply ? 1 : 0);
+}
+
+std::string_view random_routine(DType dtype, bool line) {
+  switch (dtype) {
+    case DType::UInt32:
+      return line ? "neuron_random_words" : "neuron_random_word";
+    case DType::UInt64:
+      return line ? "neuron_random_long_words" : "neuron_random_long_word";
+    case DType::Float32:
+      return line ? "neuron_random_normals" : "neuron_random_normal";
+    default:
+      return line ? "neuron_random_normals_double" : "neuron_random_normal_double";
+  }
 }
 
 bool is_random(const ir::Operation& operation) {

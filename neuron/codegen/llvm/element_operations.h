@@ -27,6 +27,8 @@ int operation_cost(const ir::Graph& graph, const ir::Operation& operation);
 
 // random_bits or random_normal.
 bool is_random(const ir::Operation& operation);
+// The function of runtime_functions.h that makes one such number of a dtype, or those of a line.
+std::string_view random_routine(DType dtype, bool line);
 
 // Whether it can be emitted by emit_operation.
 bool is_elementwise(const ir::Operation& operation);

@@ -10,6 +10,7 @@
 #include "neuron/base/small_vector.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/copy.h"
+#include "neuron/kernels/copy_line.h"
 
 namespace neuron::codegen {
 
@@ -139,11 +140,12 @@ void HostExecutable::run_elements(const RegionArguments& arguments) const {
 // A transposition alone is the library's: it moves squares in registers. So are short lines that lie apart in memory,
 // which it asks for ahead.
 bool HostExecutable::is_library_copy(const RegionArguments& arguments, int64_t elements) const {
-  constexpr int64_t kFewElements = 256, kShortestLine = 32, kLongestLine = 1024;
+  constexpr int64_t kFewElements = 256;
   if (elements < kFewElements) return false;
   if (facts_.strided) return tile_dimension(arguments) >= 0;
   const int64_t line = arguments.sizes[facts_.rank - 1] * facts_.copied_bytes;
-  return line >= kShortestLine && line <= kLongestLine && arguments.strides[facts_.rank - 1] == 1;
+  return line >= kernels::kShortestBriefLine && line <= kernels::kLongestBriefLine &&
+         arguments.strides[facts_.rank - 1] == 1;
 }
 
 void HostExecutable::run_copy(const RegionArguments& arguments) const {

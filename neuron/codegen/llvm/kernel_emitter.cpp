@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "neuron/codegen/llvm/element_operations.h"
+
 namespace neuron::codegen {
 
 namespace {
@@ -84,13 +86,11 @@ int KernelEmitter::part_count(const Stage& stage) const {
   }
   if (!strided && stage.cost > kLongChain && stage.reductions.empty()) return 2;
   const bool reduces = plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty();
-  const int all_lanes = LaneAccumulators::kLanes / width_;
-  if (reduces && !strided && stage.cost <= kRegisterLimit) return all_lanes;
+  if (reduces && !strided && stage.cost <= kRegisterLimit) return LaneAccumulators::kLanes / width_;
   if (strided) return 1;
   // Two by turns: the processor looks less far ahead than such a body is long. Of registers of 64 bytes one was as
   // fast.
   if (stage.cost > kUnrollLimit) return vector_bytes_ == 32 ? 2 : 1;
-  if (reduces) return all_lanes;
   return std::clamp(64 / width_, 1, 4);
 }
 
@@ -202,10 +202,7 @@ void KernelEmitter::set_random_lines() {
 
 void KernelEmitter::call_random_line(int operation, Value* first, Value* step, Value* count) {
   const RandomLine& line = random_lines_[operation];
-  const char* name = line.dtype == DType::UInt32    ? "neuron_random_words"
-                     : line.dtype == DType::UInt64  ? "neuron_random_long_words"
-                     : line.dtype == DType::Float32 ? "neuron_random_normals"
-                                                    : "neuron_random_normals_double";
+  const std::string_view name = random_routine(line.dtype, true);
   const auto& operands = graph_.operations()[operation].operands;
   Value* arguments[] = {values_.uniform(operands[1]), values_.uniform(operands[2]), first, step, count, line.numbers};
   llvm::SmallVector<llvm::Type*, 6> types;

@@ -15,8 +15,6 @@ namespace {
 
 using llvm::Value;
 
-constexpr double kMagic = 12582912.0;  // 1.5 * 2^23: adding it rounds to an integer, held in the low bits
-
 // The bits behind the exponent of 2^(j / 8), rounded.
 constexpr std::array<uint32_t, 8> kRoots = {0, 0x0b95c2, 0x1837f0, 0x25fed7, 0x3504f3, 0x45672a, 0x5744fd, 0x6ac0c7};
 // What 2^(j / 8) is more than the rounded one, in parts of itself.
@@ -38,7 +36,7 @@ struct Reduced {
 
 Reduced exp_reduced(const Lanes& lanes, Value* x, int bias) {
   auto& b = lanes.builder();
-  Value* magic = lanes.f32(kMagic + 8 * bias);
+  Value* magic = lanes.f32(kRoundingShift + 8 * bias);
   Value* shifted = lanes.fma(x, lanes.f32(0x1.715476p+3), magic);
   Value* eighths = b.CreateFSub(shifted, magic);
   Value* bits = lanes.bits(shifted);
@@ -51,13 +49,14 @@ Reduced exp_reduced(const Lanes& lanes, Value* x, int bias) {
   return {t, eighths, bits};
 }
 
-// 2^(j / 8) + bits taken off that `exponent` brings in, times 1 + t.
+// (1 + t) times the float whose bits are those of `roots` for j, the eighths over, plus `exponent`.
 Value* emit_power(const Lanes& lanes, const Reduced& e, const Table& roots, Value* exponent) {
   Value* root = lanes.bits(emit_one_of_8(lanes, roots, e.bits));
   Value* power = lanes.from_bits(lanes.builder().CreateAdd(root, exponent));
   return lanes.fma(power, e.t, power);
 }
 
+// kRoots, less `eighth` for each eighth: what an exponent with eighths behind it adds by itself.
 constexpr Table roots_less(uint32_t eighth) {
   Table table{};
   for (uint32_t j = 0; j < 8; ++j) table[j] = std::bit_cast<float>(kRoots[j] - j * eighth);
@@ -80,6 +79,7 @@ Value* emit_exp_of_nonpositive(const Lanes& lanes, Value* x) {
 Value* emit_exp_f32(const Lanes& lanes, Value* x) {
   auto& b = lanes.builder();
   using namespace llvm::PatternMatch;
+  // Of -|x|, as functions take it that must not overflow: the same bits by a shorter way.
   if (match(x, m_FNeg(m_FAbs(m_Value())))) return emit_exp_of_nonpositive(lanes, x);
   static constexpr Table roots = roots_less(0);
   Value* limited = emit_at_least(lanes, emit_at_most(lanes, x, 89.5), -105.0);

@@ -15,6 +15,8 @@ namespace neuron::codegen {
 
 // c0 + x (c1 + x (c2 + …)) in fused multiply-adds; float or double by x.
 llvm::Value* emit_polynomial(const Lanes& lanes, llvm::Value* x, std::initializer_list<double> coefficients);
+// 1.5 * 2^23: adding it to a float of at most 2^22 rounds that to an integer, which the low bits of the sum hold.
+constexpr double kRoundingShift = 12582912.0;
 // Keeps NaN.
 llvm::Value* emit_at_most(const Lanes& lanes, llvm::Value* x, double limit);
 llvm::Value* emit_at_least(const Lanes& lanes, llvm::Value* x, double limit);

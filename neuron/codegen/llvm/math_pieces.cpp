@@ -10,8 +10,6 @@ namespace {
 
 using llvm::Value;
 
-constexpr double kMagic = 12582912.0;  // 1.5 * 2^23: adding it rounds to an integer, held in the low bits
-
 // Of each piece, with t = x - centre: value + t (term 1 + t (term 2 + … + t term 8)). Two terms share a word where half
 // the bits of a float are enough: term 7 is the lower half of `pairs`, whose whole is term 6, and term 8 that of
 // `centre`. Centres are such that the function's value there is a float but for 2^-30 of it. Fitted by weighted least
@@ -91,7 +89,7 @@ Value* emit_erf_f32(const Lanes& lanes, Value* x) {
                 -0x1.a073fp-13, 0x1.b672d6p-15},
   };
   Value* a = emit_at_most(lanes, lanes.absolute(x), 3.98);
-  Value* which = lanes.bits(lanes.fma(a, lanes.f32(32.0 / 17), lanes.f32(kMagic)));  // in the low bits
+  Value* which = lanes.bits(lanes.fma(a, lanes.f32(32.0 / 17), lanes.f32(kRoundingShift)));  // in the low bits
   Piece piece = emit_piece(lanes, pieces, a, which);
   return lanes.copy_sign(b.CreateFAdd(piece.value, lanes.fma(piece.t, piece.slope, piece.t)), x);
 }
@@ -118,7 +116,7 @@ Value* emit_gelu_derivative_f32(const Lanes& lanes, Value* x) {
                 0x1.246f4cp-14, 0x1.916beep-19},
   };
   Value* a = emit_at_most(lanes, lanes.absolute(x), 6.2);
-  Value* which = lanes.bits(lanes.fma(a, lanes.f32(64.0 / 53), lanes.f32(kMagic)));  // in the low bits
+  Value* which = lanes.bits(lanes.fma(a, lanes.f32(64.0 / 53), lanes.f32(kRoundingShift)));  // in the low bits
   Piece piece = emit_piece(lanes, pieces, a, which);
   Value* odd = lanes.copy_sign(lanes.fma(piece.t, piece.slope, piece.value), x);
   // An infinite x gives NaN, as the formula does.
