@@ -88,9 +88,8 @@ int KernelEmitter::part_count(const Stage& stage) const {
   const bool reduces = plan_.spec().reduction == Reduction::Inner && !stage.reductions.empty();
   if (reduces && !strided && stage.cost <= kRegisterLimit) return LaneAccumulators::kLanes / width_;
   if (strided) return 1;
-  // Two by turns: the processor looks less far ahead than such a body is long. Of registers of 64 bytes one was as
-  // fast.
-  if (stage.cost > kUnrollLimit) return vector_bytes_ == 32 ? 2 : 1;
+  // Two by turns: the processor looks less far ahead than such a body is long.
+  if (stage.cost > kUnrollLimit) return 2;
   return std::clamp(64 / width_, 1, 4);
 }
 
