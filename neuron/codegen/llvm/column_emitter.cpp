@@ -16,6 +16,9 @@ constexpr int64_t kPanel = 1024;
 // Rows up to this cost of an element are added a few at a time.
 constexpr int kCheapRow = 8;
 constexpr int kRowsTogether = 4;
+// What is asked for ahead of the rows at work, of each operand: short rows are new places too soon for the processor's
+// own prefetching to have started.
+constexpr int64_t kBytesAhead = 4096;
 
 class ColumnEmitter final : public KernelEmitter {
  public:
@@ -62,6 +65,8 @@ class ColumnEmitter final : public KernelEmitter {
     fill(count, [](Slot& slot) -> Value* { return slot.total; }, [](Slot& slot) { return slot.init; });
     Value* row_bytes = b_.CreateMul(
         b_.CreateAdd(b_.CreateLShr(operands_.size(plan_.spec().rank - 1), 6), frame_.index(2)), frame_.index(64 * 8));
+    rows_ahead_ =
+        b_.CreateAdd(b_.CreateUDiv(frame_.index(kBytesAhead / plan_.widest()), count), frame_.index(kRowsTogether));
     frame_.loop(chunk_begin_, chunk_end_, 1, [&](Value* chunk) {
       Value* whole = phase_is(Phase::Whole);
       for (size_t i = 0; i < slots_.size(); ++i) {
@@ -139,6 +144,7 @@ class ColumnEmitter final : public KernelEmitter {
       values_.exchange(row.uniforms);
       rows.push_back(std::move(row));
     }
+    const std::vector<Ahead> ahead = rows_ahead(reduced, count);
     static_assert(kPanel <= kRandomLine);
     fill_random_lines(stage, begin, end, reduced);
     const std::vector<int> random = add_random_lines(loop, stage);
@@ -148,6 +154,7 @@ class ColumnEmitter final : public KernelEmitter {
       outputs.push_back(plan_.output_is_reduced(i) ? -1 : add_output(loop, i, reduced));
     loop.emit(begin, end, [&](Value* position, int parts) {
       values_.begin_body(parts);
+      prefetch(ahead, position, parts);
       std::vector<Sums> sums;
       for (int part = 0; part < parts; ++part) {
         sums.push_back(loaded_sums(loop, sources, part));
@@ -170,6 +177,24 @@ class ColumnEmitter final : public KernelEmitter {
       }
       values_.exchange(rows[0].uniforms);
     });
+  }
+
+  // The rows that are asked for while [reduced, reduced + count) are added: as many, kBytesAhead further on; those at
+  // work, which costs little, when there are none.
+  std::vector<Ahead> rows_ahead(Value* reduced, int count) {
+    std::vector<Ahead> ahead;
+    for (int input : plan_.stages()[0].inputs) {
+      const OperandSignature& signature = operands_.signature(input);
+      if (signature.kind != OperandKind::Tensor || signature.inner != InnerStride::One) continue;
+      const auto size = static_cast<int64_t>(dtype_size(signature.dtype));
+      for (int r = 0; r < count; ++r) {
+        Value* position = b_.CreateAdd(reduced, frame_.index(r));
+        Value* later = b_.CreateAdd(position, rows_ahead_);
+        later = b_.CreateSelect(b_.CreateICmpSLT(later, reduced_size_), later, position);
+        ahead.push_back({row_of(input, later), size});
+      }
+    }
+    return ahead;
   }
 
   int add_output(InnerLoop& loop, int output, Value* reduced) {
@@ -259,6 +284,7 @@ class ColumnEmitter final : public KernelEmitter {
 
   std::vector<Slot> slots_;
   Value* reduced_size_ = nullptr;
+  Value* rows_ahead_ = nullptr;  // from a row at work to one that is asked for
 };
 
 }  // namespace

@@ -249,6 +249,17 @@ void KernelEmitter::load_random_lines(InnerLoop& loop, const Stage& stage, const
     values_.set(graph_.operations()[stage.random[i]].results[0], part, loop.load(streams[i], part));
 }
 
+void KernelEmitter::prefetch(llvm::ArrayRef<Ahead> ahead, Value* position, int parts) {
+  constexpr int kSecondLevel = 2, kData = 1;
+  for (const Ahead& row : ahead) {
+    Value* block = frame_.at(row.base, b_.CreateMul(position, frame_.index(row.size)));
+    for (int64_t byte = 0; byte < row.size * width_ * parts; byte += 64) {
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {block->getType()},
+                         {frame_.at(block, byte), b_.getInt32(0), b_.getInt32(kSecondLevel), b_.getInt32(kData)});
+    }
+  }
+}
+
 llvm::SmallVector<Value*, 2> KernelEmitter::reduced_elements(const Reducer& reducer, int part) {
   Lanes lanes(b_, width_);
   llvm::SmallVector<Value*, 2> elements;

@@ -52,6 +52,13 @@ class KernelEmitter {
   void fill_random_lines(const Stage& stage, llvm::Value* begin, llvm::Value* end, llvm::Value* reduced = nullptr);
   std::vector<int> add_random_lines(InnerLoop& loop, const Stage& stage);
   void load_random_lines(InnerLoop& loop, const Stage& stage, const std::vector<int>& streams, int part);
+  // A row that comes later, of one operand; sizes in bytes.
+  struct Ahead {
+    llvm::Value* base;
+    int64_t size;
+  };
+  // Asks for the lines of a block of these rows.
+  void prefetch(llvm::ArrayRef<Ahead> ahead, llvm::Value* position, int parts);
   // Where the current row of an operand starts; in an Outer region, at position `reduced` of the reduced dimension.
   llvm::Value* row_of(int operand, llvm::Value* reduced);
   // The operands of a reduce operation for one part, in accumulator form.

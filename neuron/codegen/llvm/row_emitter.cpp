@@ -78,12 +78,6 @@ class RowEmitter final : public KernelEmitter {
     });
   }
 
-  // Rows that come next, of one operand; sizes in bytes.
-  struct Ahead {
-    Value* base;
-    int64_t size;
-  };
-
   // Makes a row the current one, or puts it away again.
   void exchange(Row& row) {
     values_.exchange(row.uniforms);
@@ -250,18 +244,6 @@ class RowEmitter final : public KernelEmitter {
       if (!plan_.output_is_reduced(i)) add(input_count() + i);
     }
     return ahead;
-  }
-
-  // Asks for the lines of a block of the next rows.
-  void prefetch(const std::vector<Ahead>& ahead, Value* position, int parts) {
-    constexpr int kSecondLevel = 2, kData = 1;
-    for (const Ahead& row : ahead) {
-      Value* block = frame_.at(row.base, b_.CreateMul(position, frame_.index(row.size)));
-      for (int64_t byte = 0; byte < row.size * width_ * parts; byte += 64) {
-        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {block->getType()},
-                           {frame_.at(block, byte), b_.getInt32(0), b_.getInt32(kSecondLevel), b_.getInt32(kData)});
-      }
-    }
   }
 
   // One pass of a stage over [begin, end) of the current row.
