@@ -18,7 +18,7 @@ namespace neuron::kernels {
 namespace {
 
 struct Buffers {
-  Scratch source, sums, gradient;
+  Scratch source, sums, gradient, weights;
 };
 thread_local Buffers buffers;
 
@@ -30,6 +30,16 @@ float value(const TensorView& view, int64_t index) {
   float result;
   gemm_microkernel_avx2.pack(packed_source(view.dtype), element(view, index), 1, 0, 1, 1, 1, &result);
   return result;
+}
+
+// `count` elements as float32: where they lie, or widened into `scratch`.
+const float* widened(const TensorView& view, int64_t index, int64_t count, Scratch& scratch) {
+  const char* from = element(view, index);
+  PackedSource type = packed_source(view.dtype);
+  if (type == PackedSource::Float32) return reinterpret_cast<const float*>(from);
+  auto* values = scratch.get<float>(count);
+  gemm_microkernel_avx2.pack(type, from, 1, 0, count, 1, static_cast<int>(count), values);
+  return values;
 }
 
 // Planes of a group's source channels, one after the other, in this thread's memory.
@@ -54,8 +64,9 @@ void run_windows(const ConvolutionProblem& p, const ConvolutionRoutines& routine
   for (const WindowPass& pass : windows.passes) offsets.push_back(windows.offsets(pass));
   // The taps are all of a plane's neighbours: the routine for whole grids.
   const bool grid = windows.source_channels == 1 && windows.planes.phases.size() == 1 && windows.passes.size() == 1 &&
-                    s.kernel[0] == 1 && s.kernel[1] >= 3 && kernel_size <= kMaximumTaps && s.dilation[1] == 1 &&
+                    windows.passes[0].count[1] >= 4 && s.kernel[0] == 1 && s.kernel[1] >= 3 && s.dilation[1] == 1 &&
                     s.dilation[2] == 1 && s.stride[1] == 1 && s.stride[2] == 1;
+  const bool direct = grid && p.dtype() == DType::Float32;  // stride 1: the sums are the result
   auto run_result = [&](const float* planes, int64_t image, int64_t group, int64_t channel) {
     int64_t number = group * windows.result_channels + channel;
     char* target = element(p.result, (image * windows.result_channels * s.groups + number) * result_size);
@@ -67,21 +78,24 @@ void run_windows(const ConvolutionProblem& p, const ConvolutionRoutines& routine
       for (int64_t c = 0; c < windows.source_channels; ++c) {
         // [filter][channel of the group][kernel position]: one of the two has only one element in a group.
         int64_t filter = forward ? number : group * s.group_filters() + c;
-        for (int64_t w : pass.weights) {
-          int64_t inner = forward ? c : channel;
-          weights.push_back(value(p.weight, (filter * s.group_channels() + inner) * kernel_size + w));
-        }
+        int64_t inner = forward ? c : channel;
+        const float* all =
+            widened(p.weight, (filter * s.group_channels() + inner) * kernel_size, kernel_size, buffers.weights);
+        for (int64_t w : pass.weights) weights.push_back(all[w]);
       }
       int64_t width = pass.count[2], line = windows.planes.extent[2];
       int64_t slice = (pass.count[1] - 1) * line + width;  // of one z, with what lies between lines
-      float* sums = buffers.sums.get<float>(slice + kConvolutionSlack);
+      float* sums = direct ? nullptr : buffers.sums.get<float>(slice + kConvolutionSlack);
       for (int64_t z = 0; z < pass.count[0]; ++z) {
+        const float* source = planes + windows.at(z, 0, 0);
         if (grid) {
-          routines.accumulate_grid(planes + windows.at(z, 0, 0) + offsets[i][0], weights.data(), s.kernel[1],
-                                   s.kernel[2], line, pass.count[1], width, sums);
+          float* to = direct ? reinterpret_cast<float*>(target) + z * pass.count[1] * width : sums;
+          routines.accumulate_grid(source + offsets[i][0], weights.data(), s.kernel[1], s.kernel[2], line,
+                                   pass.count[1], width, bias, to, direct ? width : line);
+          if (direct) continue;
         } else {
-          routines.accumulate(planes + windows.at(z, 0, 0), offsets[i].data(), weights.data(),
-                              static_cast<int64_t>(weights.size()), slice, sums);
+          routines.accumulate(source, offsets[i].data(), weights.data(), static_cast<int64_t>(weights.size()), slice,
+                              sums);
         }
         for (int64_t y = 0; y < pass.count[1]; ++y) {
           float* from = sums + y * line;
@@ -96,7 +110,7 @@ void run_windows(const ConvolutionProblem& p, const ConvolutionRoutines& routine
             routines.add_bias(from, 1, bias, width, reinterpret_cast<float*>(to));
             continue;
           }
-          routines.add_bias(from, 1, bias, width, from);
+          if (!grid) routines.add_bias(from, 1, bias, width, from);
           if (step == 1) {
             gemm_microkernel_avx2.store(packed_source(p.dtype()), from, width, to);
           } else {
@@ -141,13 +155,8 @@ void run_weight(const ConvolutionProblem& p, const ConvolutionRoutines& routines
         const float* planes = group_planes(windows, p.input, image * s.channels + group);
         for (int64_t f = 0; f < s.group_filters(); ++f) {
           int64_t filter = group * s.group_filters() + f;
-          const char* above = element(p.gradient, (image * s.filters + filter) * output_size);
-          const auto* gradient = reinterpret_cast<const float*>(above);
-          if (type != PackedSource::Float32) {
-            float* widened = buffers.gradient.get<float>(output_size);
-            gemm_microkernel_avx2.pack(type, above, 1, 0, output_size, 1, static_cast<int>(output_size), widened);
-            gradient = widened;
-          }
+          const float* gradient =
+              widened(p.gradient, (image * s.filters + filter) * output_size, output_size, buffers.gradient);
           float* total = totals.data() + f * kernel_size;
           for (int64_t t = 0; t < kernel_size;) {
             // A kernel line of seven at once, else eight: as many sums as there are registers for.

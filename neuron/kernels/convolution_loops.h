@@ -126,78 +126,77 @@ NEURON_TARGET void accumulate(const float* source, const int64_t* offsets, const
 }
 
 // Four target lines at a time: each source element is loaded once for all of them.
-constexpr int kGridLines = 4, kGridRegisters = 2;
+constexpr int kGridLines = 4, kGridRegisters = Vector::kSums >= 24 ? 4 : 2;
 
 // Source line r meets target lines kFirst … kLast of the four, with kernel line r - target line.
-template <int kFirst, int kLast>
-NEURON_INLINE void accumulate_source_line(Vector::Register sums[kGridLines][kGridRegisters], const float* source,
+template <int kFirst, int kLast, int kRegisters>
+NEURON_INLINE void accumulate_source_line(Vector::Register sums[kGridLines][kRegisters], const float* source,
                                           const float* weights, int64_t kernel_width) {
   for (int64_t e = 0; e < kernel_width; ++e) {
-    Vector::Register values[kGridRegisters];
-#pragma GCC unroll 2
-    for (int i = 0; i < kGridRegisters; ++i) values[i] = Vector::load(source + e + i * Vector::kLanes);
+    Vector::Register values[kRegisters];
+#pragma GCC unroll 4
+    for (int i = 0; i < kRegisters; ++i) values[i] = Vector::load(source + e + i * Vector::kLanes);
 #pragma GCC unroll 4
     for (int j = kFirst; j <= kLast; ++j) {
       Vector::Register weight = Vector::broadcast(weights[e - j * kernel_width]);
-#pragma GCC unroll 2
-      for (int i = 0; i < kGridRegisters; ++i) sums[j][i] = Vector::multiply_add(weight, values[i], sums[j][i]);
+#pragma GCC unroll 4
+      for (int i = 0; i < kRegisters; ++i) sums[j][i] = Vector::multiply_add(weight, values[i], sums[j][i]);
     }
   }
 }
 
+// `count` elements of each of the four lines, at most kRegisters of them.
+template <int kRegisters>
 NEURON_TARGET void accumulate_four_lines(const float* source, const float* weights, int64_t kernel_height,
-                                         int64_t kernel_width, int64_t line, int64_t length, float* target) {
-  constexpr int kStep = kGridRegisters * Vector::kLanes;
-  for (int64_t x = 0; x < length; x += kStep) {
-    Vector::Register sums[kGridLines][kGridRegisters];
+                                         int64_t kernel_width, int64_t line, int64_t count, float bias, float* target,
+                                         int64_t target_line) {
+  Vector::Register sums[kGridLines][kRegisters];
 #pragma GCC unroll 4
-    for (int j = 0; j < kGridLines; ++j) {
-#pragma GCC unroll 2
-      for (int i = 0; i < kGridRegisters; ++i) sums[j][i] = Vector::zero();
-    }
-    const float* from = source + x;
-    const float* row = weights;
-    accumulate_source_line<0, 0>(sums, from, row, kernel_width);
-    accumulate_source_line<0, 1>(sums, from + line, row + kernel_width, kernel_width);
-    accumulate_source_line<0, 2>(sums, from + 2 * line, row + 2 * kernel_width, kernel_width);
-    int64_t r = 3;
-    for (; r < kernel_height; ++r) {
-      accumulate_source_line<0, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
-    }
-    accumulate_source_line<1, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
-    ++r;
-    accumulate_source_line<2, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
-    ++r;
-    accumulate_source_line<3, 3>(sums, from + r * line, row + r * kernel_width, kernel_width);
+  for (int j = 0; j < kGridLines; ++j) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kGridLines; ++j) {
-#pragma GCC unroll 2
-      for (int i = 0; i < kGridRegisters; ++i) {
-        float* to = target + j * line + x + i * Vector::kLanes;
-        int64_t left = length - x - i * Vector::kLanes;
-        if (left >= Vector::kLanes) {
-          Vector::store(to, sums[j][i]);
-        } else if (left > 0) {
-          Vector::store_first(to, left, sums[j][i]);
-        }
+    for (int i = 0; i < kRegisters; ++i) sums[j][i] = Vector::zero();
+  }
+  accumulate_source_line<0, 0>(sums, source, weights, kernel_width);
+  accumulate_source_line<0, 1>(sums, source + line, weights + kernel_width, kernel_width);
+  accumulate_source_line<0, 2>(sums, source + 2 * line, weights + 2 * kernel_width, kernel_width);
+  int64_t r = 3;
+  for (; r < kernel_height; ++r) {
+    accumulate_source_line<0, 3>(sums, source + r * line, weights + r * kernel_width, kernel_width);
+  }
+  accumulate_source_line<1, 3>(sums, source + r * line, weights + r * kernel_width, kernel_width);
+  ++r;
+  accumulate_source_line<2, 3>(sums, source + r * line, weights + r * kernel_width, kernel_width);
+  ++r;
+  accumulate_source_line<3, 3>(sums, source + r * line, weights + r * kernel_width, kernel_width);
+  Vector::Register shift = Vector::broadcast(bias);
+#pragma GCC unroll 4
+  for (int j = 0; j < kGridLines; ++j) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kRegisters; ++i) {
+      float* to = target + j * target_line + i * Vector::kLanes;
+      int64_t left = count - i * Vector::kLanes;
+      Vector::Register sum = Vector::add(sums[j][i], shift);
+      if (left >= Vector::kLanes) {
+        Vector::store(to, sum);
+      } else if (left > 0) {
+        Vector::store_first(to, left, sum);
       }
     }
   }
 }
 
 void accumulate_grid(const float* source, const float* weights, int64_t kernel_height, int64_t kernel_width,
-                     int64_t line, int64_t lines, int64_t length, float* target) {
-  int64_t y = 0;
-  for (; y + kGridLines <= lines; y += kGridLines) {
-    accumulate_four_lines(source + y * line, weights, kernel_height, kernel_width, line, length, target + y * line);
+                     int64_t line, int64_t lines, int64_t length, float bias, float* target, int64_t target_line) {
+  constexpr int64_t kStep = kGridRegisters * Vector::kLanes;
+  for (int64_t y = 0; y < lines; y += kGridLines) {
+    int64_t first = y + kGridLines <= lines ? y : lines - kGridLines;  // the last four lines may be done anew
+    for (int64_t x = 0; x < length; x += kStep) {
+      int64_t count = length - x < kStep ? length - x : kStep;
+      auto* run = 2 * count > kStep ? accumulate_four_lines<kGridRegisters> : accumulate_four_lines<kGridRegisters / 2>;
+      run(source + first * line + x, weights, kernel_height, kernel_width, line, count, bias,
+          target + first * target_line + x, target_line);
+    }
   }
-  if (y == lines) return;
-  int64_t offsets[kMaximumTaps];
-  for (int64_t k = 0; k < kernel_height; ++k) {
-    for (int64_t e = 0; e < kernel_width; ++e) offsets[k * kernel_width + e] = k * line + e;
-  }
-  accumulate(source + y * line, offsets, weights, kernel_height * kernel_width, (lines - y - 1) * line + length,
-             target + y * line);
 }
 
 NEURON_TARGET void add_bias(const float* sums, int64_t step, float bias, int64_t count, float* target) {

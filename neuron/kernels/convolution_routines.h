@@ -32,11 +32,11 @@ struct ConvolutionRoutines {
   void (*accumulate)(const float* source, const int64_t* offsets, const float* weights, int64_t depth, int64_t length,
                      float* target);
 
-  // The same for a grid of taps that is whole: source[(y + k) * line + x + e] for k < kernel_height, e < kernel_width,
-  // of `lines` target lines of `line` elements, of which `length` are wanted. Needs kernel_height >= 3; same order and
-  // bits.
+  // target[y * target_line + x] = that sum + bias for a grid of taps that is whole: source[(y + k) * line + x + e] for
+  // k < kernel_height, e < kernel_width, of `lines` target lines of `length` elements. Needs kernel_height >= 3 and
+  // lines >= 4. Up to 63 floats behind a source line's end are read, no target is written twice with other bits.
   void (*accumulate_grid)(const float* source, const float* weights, int64_t kernel_height, int64_t kernel_width,
-                          int64_t line, int64_t lines, int64_t length, float* target);
+                          int64_t line, int64_t lines, int64_t length, float bias, float* target, int64_t target_line);
 
   // target[j] = sums[j * step] + bias
   void (*add_bias)(const float* sums, int64_t step, float bias, int64_t count, float* target);
@@ -47,7 +47,6 @@ struct ConvolutionRoutines {
                     const int64_t* line_offsets, int64_t lines, int64_t length, float* sums);
 };
 
-constexpr int64_t kMaximumTaps = 256;       // of accumulate_grid
 constexpr int64_t kConvolutionSlack = 128;  // floats behind a source or a target
 
 extern const ConvolutionRoutines convolution_routines_avx2;
