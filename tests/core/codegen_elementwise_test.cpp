@@ -37,6 +37,43 @@ TEST(CodegenElementwise, ChainOfEveryStrideClassAndRank) {
   }
 }
 
+TEST(CodegenElementwise, Bfloat16OfEveryLength) {
+  for (DType other : {DType::BFloat16, DType::Float32}) {
+    RegionBuilder r(2);
+    Value x = r.tensor(DType::BFloat16), y = r.tensor(other), z = r.tensor(DType::BFloat16, InnerStride::Zero);
+    auto& b = r.builder;
+    Value sum = b.add(b.multiply(x, b.convert(y, DType::BFloat16)), z);
+    r.result(sum);
+    r.result(b.unary(Opcode::Exponential, b.select(b.compare(ComparisonDirection::LT, x, sum), x, sum)));
+    RegionSpec spec = r.finish();
+    for (int64_t inner = 1; inner < 150; inner += inner < 70 ? 1 : 13) {
+      SCOPED_TRACE(fmt::format("{} inner {}", dtype_name(other), inner));
+      check_region(spec, {3, inner}, 1, true);
+    }
+  }
+}
+
+TEST(CodegenElementwise, Bfloat16KeepsWhatItOnlyMoves) {
+  RegionBuilder r(1);
+  Value x = r.tensor(DType::BFloat16), y = r.tensor(DType::BFloat16);
+  Value zero = r.constant(DType::BFloat16, 0);
+  r.result(r.builder.select(r.builder.compare(ComparisonDirection::LT, y, zero), y, x));
+  RegionSpec spec = r.finish();
+  std::vector<uint16_t> patterns(65536), zeros(patterns.size());
+  for (size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<uint16_t>(i);
+  for (HostTarget target : runnable_targets()) {
+    auto executable = host_compiler().compile_for(spec, target);
+    for (int64_t n : {int64_t{65536}, int64_t{65536 - 5}}) {
+      std::vector<uint16_t> out(patterns.size());
+      void* pointers[] = {patterns.data(), zeros.data(), out.data()};
+      int64_t strides[] = {1, 1, 1};
+      uint64_t scalars[] = {0, 0};
+      executable->run({&n, pointers, strides, scalars, 1});
+      for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out[i], patterns[i]);
+    }
+  }
+}
+
 TEST(CodegenElementwise, EmptyOuterDimensionDoesNothing) {
   RegionBuilder r(3);
   r.result(r.builder.negate(r.tensor(DType::Float32)));

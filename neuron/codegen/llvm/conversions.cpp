@@ -1,5 +1,7 @@
 #include "neuron/codegen/llvm/conversions.h"
 
+#include <llvm/IR/PatternMatch.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -11,6 +13,9 @@ namespace neuron::codegen {
 namespace {
 
 using llvm::Value;
+
+// Of a float32 that holds a bfloat16.
+constexpr uint32_t kUpperHalf = 0xffff0000;
 
 Value* widen_float8_e4m3fn(const Lanes& lanes, Value* x) {
   auto& b = lanes.builder();
@@ -58,14 +63,24 @@ Value* narrow_bfloat16(const Lanes& lanes, Value* x) {
   Value* odd = b.CreateAnd(b.CreateLShr(all, 16), lanes.i32(1));
   Value* rounded = b.CreateAdd(all, b.CreateAdd(odd, lanes.i32(0x7fff)));
   rounded = lanes.select(lanes.is_nan(x), lanes.i32(0x7fc00000), rounded);
+  return lanes.from_bits(b.CreateAnd(rounded, lanes.i32(kUpperHalf)));
+}
+
+// The upper halves of float32 lanes.
+Value* upper_halves(const Lanes& lanes, Value* x) {
+  using namespace llvm::PatternMatch;
+  auto& b = lanes.builder();
+  Value* all = lanes.bits(x);
+  // Whether lower halves were cleared does not matter here.
+  match(x, m_BitCast(m_And(m_Value(all), m_SpecificInt(llvm::APInt(32, kUpperHalf)))));
   if (lanes.width() > 1 && lanes.has_wide_registers()) {
     // The upper halves by one permutation, where shifting and truncating takes three instructions.
     llvm::SmallVector<int, 64> upper;
     for (int i = 0; i < lanes.width(); ++i) upper.push_back(2 * i + 1);
     auto* halves = llvm::FixedVectorType::get(b.getInt16Ty(), static_cast<unsigned>(2 * lanes.width()));
-    return b.CreateShuffleVector(b.CreateBitCast(rounded, halves), upper);
+    return b.CreateShuffleVector(b.CreateBitCast(all, halves), upper);
   }
-  return b.CreateTrunc(b.CreateLShr(rounded, 16), lanes.integer(16));
+  return b.CreateTrunc(b.CreateLShr(all, 16), lanes.integer(16));
 }
 
 Value* integer_to_float(const Lanes& lanes, Value* x, DType from, llvm::Type* to) {
@@ -75,14 +90,24 @@ Value* integer_to_float(const Lanes& lanes, Value* x, DType from, llvm::Type* to
 
 }  // namespace
 
+Value* emit_from_memory(const Lanes& lanes, Value* x, DType dtype) {
+  auto& b = lanes.builder();
+  if (dtype == DType::Bool) return b.CreateICmpNE(x, lanes.integer(x, 0));
+  if (dtype == DType::BFloat16) return lanes.from_bits(b.CreateShl(b.CreateZExt(x, lanes.i32()), 16));
+  return x;
+}
+
+Value* emit_to_memory(const Lanes& lanes, Value* x, DType dtype) {
+  if (dtype == DType::Bool) return lanes.builder().CreateZExt(x, lanes.integer(8));
+  return dtype == DType::BFloat16 ? upper_halves(lanes, x) : x;
+}
+
 Value* emit_widen(const Lanes& lanes, Value* x, DType from) {
   auto& b = lanes.builder();
   auto from_half = [&](Value* half_bits) {
     return b.CreateFPExt(b.CreateBitCast(half_bits, lanes.of(b.getHalfTy())), lanes.f32());
   };
   switch (from) {
-    case DType::BFloat16:
-      return lanes.from_bits(b.CreateShl(b.CreateZExt(x, lanes.i32()), 16));
     case DType::Float16:
       return from_half(x);
     // The upper byte of a float16 is a float8_e5m2.

@@ -8,7 +8,11 @@ namespace neuron::codegen {
 
 llvm::Value* emit_convert(const Lanes& lanes, llvm::Value* x, DType from, DType to);
 
-// A narrow float (its bits) as float32, and back with one rounding.
+// A value as it lies in memory in the form that registers hold, and back.
+llvm::Value* emit_from_memory(const Lanes& lanes, llvm::Value* x, DType dtype);
+llvm::Value* emit_to_memory(const Lanes& lanes, llvm::Value* x, DType dtype);
+
+// A narrow float, in register form, as float32, and back with one rounding.
 llvm::Value* emit_widen(const Lanes& lanes, llvm::Value* x, DType from);
 llvm::Value* emit_narrow(const Lanes& lanes, llvm::Value* x, DType to);
 

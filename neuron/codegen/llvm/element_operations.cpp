@@ -199,9 +199,8 @@ Value* compare(const Lanes& lanes, ComparisonDirection direction, DType dtype, V
 
 Value* bitcast(const Lanes& lanes, Value* x, DType from, DType to) {
   auto& b = lanes.builder();
-  if (from == DType::Bool) x = b.CreateZExt(x, lanes.integer(8));
-  if (to == DType::Bool) return b.CreateICmpNE(x, lanes.integer(x, 0));
-  return b.CreateBitCast(x, lanes.of(to));
+  llvm::Type* type = lanes.of(Lanes::memory_type(b.getContext(), to));
+  return emit_from_memory(lanes, b.CreateBitCast(emit_to_memory(lanes, x, from), type), to);
 }
 
 // The part after "neuron.", empty when the composite is not one of functions.def.
@@ -265,10 +264,7 @@ Value* emit_wide(const Lanes& lanes, const ir::Operation& operation, DType dtype
 Value* emit_binary(const Lanes& lanes, Opcode opcode, DType dtype, Value* x, Value* y) {
   if (dtype == DType::Bool) return binary_boolean(lanes, opcode, x, y);
   if (!is_float(dtype)) return binary_integer(lanes, opcode, dtype, x, y);
-  if (!is_reduced_float(dtype)) return binary_float(lanes, opcode, dtype, x, y);
-  if (x->getType()->isFPOrFPVectorTy()) return binary_float(lanes, opcode, DType::Float32, x, y);
-  Value* wide = binary_float(lanes, opcode, DType::Float32, emit_widen(lanes, x, dtype), emit_widen(lanes, y, dtype));
-  return emit_narrow(lanes, wide, dtype);
+  return binary_float(lanes, opcode, compute_dtype(dtype), x, y);
 }
 
 Value* emit_operation(const Lanes& lanes, const ir::Graph& graph, const ir::Operation& operation,
@@ -297,8 +293,7 @@ llvm::Constant* literal_constant(llvm::LLVMContext& context, const ir::Literal& 
   check_internal(literal.is_splat(), "generated kernels take splat constants only; this one is {}",
                  ir::to_string(literal.type));
   llvm::Type* type = Lanes::register_type(context, dtype);
-  if (dtype == DType::Float32 || dtype == DType::Float64)
-    return llvm::ConstantFP::get(type, ir::literal_double(literal));
+  if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, ir::literal_double(literal));
   uint64_t bits = 0;
   for (size_t i = 0; i < dtype_size(dtype); ++i) bits |= static_cast<uint64_t>(literal.bytes[i]) << (8 * i);
   return llvm::ConstantInt::get(type, dtype == DType::Bool ? bits != 0 : bits);

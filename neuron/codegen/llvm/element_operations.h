@@ -13,7 +13,7 @@ namespace neuron::codegen {
 llvm::Value* emit_operation(const Lanes& lanes, const ir::Graph& graph, const ir::Operation& operation,
                             std::span<llvm::Value* const> operands);
 
-// One binary opcode on values of one dtype; also the reducers.
+// One binary opcode on values of one dtype, narrow floats as float32; also the reducers.
 llvm::Value* emit_binary(const Lanes& lanes, ir::Opcode opcode, DType dtype, llvm::Value* x, llvm::Value* y);
 
 // The value that changes nothing when combined by the reducer.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "neuron/codegen/llvm/conversions.h"
+
 namespace neuron::codegen {
 
 using llvm::Value;
@@ -133,9 +135,30 @@ Value* InnerLoop::address(const State& state, int part) const {
   return frame_.at(state.base, frame_.builder().CreateMul(state.stride, frame_.index(part * width_)));
 }
 
+Value* InnerLoop::load_half(State& state, int part) {
+  auto& b = frame_.builder();
+  Lanes lanes(b, width_);
+  if (part % 2 == 0) {
+    state.pair = b.CreateAlignedLoad(lanes.i32(), address(state, part), llvm::Align(2));
+    return lanes.from_bits(b.CreateShl(state.pair, 16));
+  }
+  return lanes.from_bits(b.CreateAnd(state.pair, lanes.i32(0xffff0000)));
+}
+
+void InnerLoop::store_half(State& state, int part, Value* value) {
+  auto& b = frame_.builder();
+  Value* bits = Lanes(b, width_).bits(value);
+  if (part % 2 == 0) {
+    state.pair = b.CreateLShr(bits, 16);
+  } else {
+    b.CreateAlignedStore(b.CreateOr(state.pair, bits), address(state, part - 1), llvm::Align(2));
+  }
+}
+
 Value* InnerLoop::load(int stream, int part) {
   auto& b = frame_.builder();
-  const State& state = states_[static_cast<size_t>(stream)];
+  State& state = states_[static_cast<size_t>(stream)];
+  if (splits_words_ && masks_.empty()) return load_half(state, part);
   Lanes lanes(b, width_);
   llvm::Type* element = memory_type(state);
   const llvm::Align align(static_cast<uint64_t>(size(state)));
@@ -153,14 +176,14 @@ Value* InnerLoop::load(int stream, int part) {
     value =
         b.CreateMaskedLoad(lanes.of(element), at, align, masks_[part], llvm::Constant::getNullValue(lanes.of(element)));
   }
-  return state.stream.dtype == DType::Bool ? b.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()))
-                                           : value;
+  return emit_from_memory(lanes, value, state.stream.dtype);
 }
 
 void InnerLoop::store(int stream, int part, Value* value) {
   auto& b = frame_.builder();
-  const State& state = states_[static_cast<size_t>(stream)];
-  if (state.stream.dtype == DType::Bool) value = b.CreateZExt(value, Lanes(b, width_).integer(8));
+  State& state = states_[static_cast<size_t>(stream)];
+  if (splits_words_ && masks_.empty()) return store_half(state, part, value);
+  value = emit_to_memory(Lanes(b, width_), value, state.stream.dtype);
   const llvm::Align align(static_cast<uint64_t>(size(state)));
   Value* at = address(state, part);
   if (state.stride != nullptr) {

@@ -34,6 +34,11 @@ class InnerLoop {
   // A loop without masks for whole blocks even when a block is one vector: the body is short enough to be there twice.
   void whole_blocks_first() { whole_first_ = true; }
 
+  // In whole blocks, vectors 2 k and 2 k + 1 are the even and the odd elements of their lines: the halves of words,
+  // which bfloat16 fills without permutations. All streams are adjacent bfloat16, `parts` is even, and the body does
+  // not ask for an element's place.
+  void split_words() { splits_words_ = true; }
+
   // Emits the pass over [begin, end). The body is called for each loop, with the position of a block's first element
   // and the number of vectors in the block; it may call load(), store() and mask(). All of its loads must come before
   // its first store.
@@ -51,6 +56,7 @@ class InnerLoop {
     bool output;
     llvm::AllocaInst* buffer = nullptr;  // stands in for memory when lanes cannot be masked
     llvm::Value* base = nullptr;         // of the block at work
+    llvm::Value* pair = nullptr;         // split words: what vector 2 k leaves for the next one
     llvm::Value* stride = nullptr;
   };
   int add(const Stream& stream, bool output);
@@ -59,6 +65,8 @@ class InnerLoop {
   }
   int64_t size(const State& state) const { return static_cast<int64_t>(dtype_size(state.stream.dtype)); }
   bool buffered(const State& state) const;
+  llvm::Value* load_half(State& state, int part);
+  void store_half(State& state, int part, llvm::Value* value);
   llvm::Value* block_address(const State& state, llvm::Value* position) const;
   llvm::Value* address(const State& state, int part) const;
   void emit_blocks(llvm::Value* end, int parts, bool masked, FunctionRef<void(llvm::Value*, int)> body);
@@ -69,7 +77,7 @@ class InnerLoop {
 
   Frame& frame_;
   int width_, parts_;
-  bool byte_masks_, carries_ = false, whole_first_ = false;
+  bool byte_masks_, carries_ = false, whole_first_ = false, splits_words_ = false;
   std::vector<State> states_;
   llvm::AllocaInst* position_ = nullptr;
   // Of the masked block at work: whether all its lanes are in range, how many are, which are.

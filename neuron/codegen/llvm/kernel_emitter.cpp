@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "neuron/codegen/llvm/conversions.h"
 #include "neuron/codegen/llvm/element_operations.h"
 
 namespace neuron::codegen {
@@ -146,7 +147,7 @@ void KernelEmitter::load_row_inputs(Value* reduced) {
     Value* value = row_of(i, reduced);
     if (input.kind == OperandKind::Tensor) {
       value = b_.CreateLoad(Lanes::memory_type(b_.getContext(), input.dtype), value);
-      if (input.dtype == DType::Bool) value = b_.CreateICmpNE(value, b_.getInt8(0));
+      value = emit_from_memory(Lanes(b_, 1), value, input.dtype);
     } else {
       value = b_.CreateTrunc(value, Lanes::register_type(b_.getContext(), input.dtype));
     }

@@ -10,6 +10,7 @@ llvm::Type* Lanes::register_type(llvm::LLVMContext& context, DType dtype) {
   switch (dtype) {
     case DType::Bool:
       return llvm::Type::getInt1Ty(context);
+    case DType::BFloat16:
     case DType::Float32:
       return llvm::Type::getFloatTy(context);
     case DType::Float64:
@@ -23,6 +24,7 @@ llvm::Type* Lanes::register_type(llvm::LLVMContext& context, DType dtype) {
 }
 
 llvm::Type* Lanes::memory_type(llvm::LLVMContext& context, DType dtype) {
+  if (dtype == DType::BFloat16) return llvm::Type::getInt16Ty(context);
   return dtype == DType::Bool ? llvm::Type::getInt8Ty(context) : register_type(context, dtype);
 }
 

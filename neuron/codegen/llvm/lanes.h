@@ -2,7 +2,7 @@
 // scalar code, so that per-row values and per-element values come from the same functions and have the same bits.
 //
 // Values in registers have these LLVM element types: i1 for bool, iN for integers, i8/i16 (the bits) for narrow floats,
-// float, double. In memory a bool is a byte.
+// float, double; a bfloat16 is a float whose lower half is zero. In memory a bool is a byte and a bfloat16 an i16.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

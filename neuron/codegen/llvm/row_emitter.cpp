@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "neuron/codegen/llvm/conversions.h"
 #include "neuron/codegen/llvm/kernel_emitter.h"
 
 namespace neuron::codegen {
@@ -121,7 +122,7 @@ class RowEmitter final : public KernelEmitter {
     for (int i = 0; i < output_count(); ++i) {
       if (!plan_.output_is_reduced(i)) continue;
       Value* value = values_.uniform(graph_.results()[i]);
-      if (plan_.spec().outputs[i].dtype == DType::Bool) value = b_.CreateZExt(value, b_.getInt8Ty());
+      value = emit_to_memory(Lanes(b_, 1), value, plan_.spec().outputs[i].dtype);
       b_.CreateStore(value, operands_.row(input_count() + i));
     }
   }
@@ -257,6 +258,18 @@ class RowEmitter final : public KernelEmitter {
     });
   }
 
+  // Whether a pass reads and writes nothing but adjacent bfloat16, element by element.
+  bool only_bfloat16(const Stage& stage) const {
+    if (plan_.spec().reduction != Reduction::None || !stage.random.empty()) return false;
+    auto suits = [](const OperandSignature& operand) {
+      return operand.kind == OperandKind::Tensor && operand.dtype == DType::BFloat16 &&
+             operand.inner == InnerStride::One;
+    };
+    const auto& outputs = plan_.spec().outputs;
+    return std::all_of(outputs.begin(), outputs.end(), suits) &&
+           std::all_of(stage.inputs.begin(), stage.inputs.end(), [&](int i) { return suits(plan_.spec().inputs[i]); });
+  }
+
   // The same with random numbers made.
   void emit_line(const Stage& stage, Value* begin, Value* end, llvm::MutableArrayRef<LaneAccumulators> accumulators) {
     InnerLoop loop = make_loop(part_count(stage));
@@ -273,6 +286,7 @@ class RowEmitter final : public KernelEmitter {
     if (&stage == asking_stage()) ahead = rows_ahead();
     if (!accumulators.empty()) loop.carries();
     if (stage.cost <= kShortBody) loop.whole_blocks_first();
+    if (part_count(stage) % 2 == 0 && only_bfloat16(stage)) loop.split_words();
     loop.emit(begin, end, [&](Value* position, int parts) {
       values_.begin_body(parts);
       prefetch(ahead, position, parts);
