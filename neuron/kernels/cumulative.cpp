@@ -1,74 +1,131 @@
 // Kernels "cumsum", "cumprod", "cummax", "cummin": sequential along a line. Float sums and products run in float64
 // (narrow floats: float32) and every element is rounded once; integers wrap at 64 bits.
 //
-// A running sum waits for its last addition, so lines go side by side as the lanes of vectors: lines that lie next to
-// one another as they are, others transposed in squares.
+// A running sum waits for its last addition. Lines that lie next to one another go side by side, as the lanes of
+// vectors; of others a few take turns.
 #include <immintrin.h>
 
+#include <algorithm>
 #include <type_traits>
-#include <utility>
 
 #include "neuron/kernels/avx2.h"
-#include "neuron/kernels/copy_line.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
 #include "neuron/kernels/lines.h"
-#include "neuron/kernels/transpose.h"
 
 namespace neuron::kernels {
 namespace {
 
-constexpr int64_t kColumns = 256;  // adjacent lines of one task
-constexpr int kTogether = 16;      // other lines at a time
-constexpr int kFew = 4;            // when there are not as many
-constexpr int64_t kBlock = 128;    // elements of each of them, copied to one place: lines that lie a power of two apart
-                                   // would drive one another out of the cache
+constexpr int64_t kColumns = 1024;       // adjacent lines of one task, at most
+constexpr int64_t kFewestColumns = 256;  // and at least: narrow tasks would read too little of each row
+constexpr int64_t kRows = 4;             // of them, whose elements are added while their sums are in registers
+constexpr int64_t kBytesAhead = 4096;    // that adjacent lines are asked for
+constexpr int64_t kTogether = 16;        // other lines of one task
+constexpr int64_t kShortLine = 16;       // shorter ones overlap by themselves
+constexpr int64_t kLongLine = 1024;      // from here on, one time kFew
+constexpr int64_t kFew = 4;              // lines that take turns
+constexpr int64_t kBlock = 128;          // elements of each of them at a time
+constexpr int64_t kLongestAhead = 8192;  // up to this length the next of them are asked for
 
-// Elements as words of their size, which are what a transposition moves.
+// Four elements of a line, each joined with the running value of those before it: loaded, computed and stored with one
+// conversion each way.
+template <bool kProduct, typename S, typename Wide>
+struct Chain;
+
+template <bool kProduct>
+struct DoubleChain {
+  using Running = __m128d;
+  NEURON_AVX2 static Running load(double running) { return _mm_set_sd(running); }
+  NEURON_AVX2 static double store(Running running) { return _mm_cvtsd_f64(running); }
+  NEURON_AVX2 static __m128d join(__m128d x, __m128d y) { return kProduct ? _mm_mul_sd(x, y) : _mm_add_sd(x, y); }
+  NEURON_AVX2 static __m256d advance(Running& running, __m256d x) {
+    const __m128d low = _mm256_castpd256_pd128(x), high = _mm256_extractf128_pd(x, 1);
+    const __m128d first = join(low, running), second = join(_mm_unpackhi_pd(low, low), first);
+    const __m128d third = join(high, second);
+    running = join(_mm_unpackhi_pd(high, high), third);
+    const __m256d pair = _mm256_castpd128_pd256(_mm_unpacklo_pd(first, second));
+    return _mm256_insertf128_pd(pair, _mm_unpacklo_pd(third, running), 1);
+  }
+};
+
+template <bool kProduct>
+struct Chain<kProduct, double, double> : DoubleChain<kProduct> {
+  NEURON_AVX2 static void step(__m128d& running, const double* from, double* to) {
+    _mm256_storeu_pd(to, DoubleChain<kProduct>::advance(running, _mm256_loadu_pd(from)));
+  }
+};
+
+template <bool kProduct>
+struct Chain<kProduct, float, double> : DoubleChain<kProduct> {
+  NEURON_AVX2 static void step(__m128d& running, const float* from, float* to) {
+    const __m256d x = _mm256_cvtps_pd(_mm_loadu_ps(from));
+    _mm_storeu_ps(to, _mm256_cvtpd_ps(DoubleChain<kProduct>::advance(running, x)));
+  }
+};
+
+template <bool kProduct>
+struct Chain<kProduct, float, float> {
+  using Running = __m128;
+  NEURON_AVX2 static Running load(float running) { return _mm_set_ss(running); }
+  NEURON_AVX2 static float store(Running running) { return _mm_cvtss_f32(running); }
+  NEURON_AVX2 static __m128 join(__m128 x, __m128 y) { return kProduct ? _mm_mul_ss(x, y) : _mm_add_ss(x, y); }
+  NEURON_AVX2 static void step(__m128& running, const float* from, float* to) {
+    const __m128 x = _mm_loadu_ps(from);
+    const __m128 first = join(x, running), second = join(_mm_movehdup_ps(x), first);
+    const __m128 third = join(_mm_movehl_ps(x, x), second);
+    running = join(_mm_shuffle_ps(x, x, 3), third);
+    _mm_storeu_ps(to, _mm_movelh_ps(_mm_unpacklo_ps(first, second), _mm_unpacklo_ps(third, running)));
+  }
+};
+
+template <bool kProduct, typename Wide, typename C>
+Wide join(Wide running, C value) {
+  return kProduct ? running * static_cast<Wide>(value) : running + static_cast<Wide>(value);
+}
+
+// kLines lines of stride 1, these distances apart.
+template <bool kProduct, int kLines, typename S, typename Wide>
+NEURON_AVX2 void chain_lines(Wide* running, const S* from, int64_t from_next, S* to, int64_t to_next, int64_t length) {
+  using Step = Chain<kProduct, S, Wide>;
+  typename Step::Running chains[kLines];
+  for (int l = 0; l < kLines; ++l) chains[l] = Step::load(running[l]);
+  int64_t i = 0;
+  for (; i + 4 <= length; i += 4) {
+    for (int l = 0; l < kLines; ++l) Step::step(chains[l], from + l * from_next + i, to + l * to_next + i);
+  }
+  for (int l = 0; l < kLines; ++l) running[l] = Step::store(chains[l]);
+  for (; i < length; ++i) {
+    for (int l = 0; l < kLines; ++l) {
+      running[l] = join<kProduct>(running[l], from[l * from_next + i]);
+      to[l * to_next + i] = static_cast<S>(running[l]);
+    }
+  }
+}
+
+// kCount rows of `count` lanes, these distances apart: running = running op row, and row = running.
+template <bool kProduct, int kCount, typename S, typename Wide>
+NEURON_AVX2 void advance_rows(Wide* __restrict running, const S* from, int64_t from_step, S* to, int64_t to_step,
+                              int64_t count) {
+#pragma GCC ivdep
+  for (int64_t j = 0; j < count; ++j) {
+    Wide value = running[j];
+    for (int r = 0; r < kCount; ++r) {
+      value = join<kProduct>(value, from[r * from_step + j]);
+      to[r * to_step + j] = static_cast<S>(value);
+    }
+    running[j] = value;
+  }
+}
+
+// Asks for a part of a line that comes later: the processor's own prefetching stops where a line does.
 template <typename S>
-auto* words(S* elements) {
-  using Word = std::conditional_t<sizeof(S) == 8, uint64_t, std::conditional_t<sizeof(S) == 4, uint32_t, uint16_t>>;
-  if constexpr (sizeof(S) == 1 || sizeof(S) == 16) {
-    return elements;
-  } else if constexpr (std::is_const_v<S>) {
-    return reinterpret_cast<const Word*>(elements);
-  } else {
-    return reinterpret_cast<Word*>(elements);
-  }
+void ask_for(const S* line, int64_t count) {
+  constexpr int64_t kCacheLine = 64 / sizeof(S);
+  for (int64_t j = 0; j < count; j += kCacheLine) _mm_prefetch(reinterpret_cast<const char*>(line + j), _MM_HINT_T1);
 }
 
-// 16 rows of 16 floats: running = running op row, and row = running.
-template <bool kProduct>
-NEURON_AVX2 void advance_floats(double* running, float* square) {
-  auto join = [](__m256d x, __m256d y) NEURON_AVX2 { return kProduct ? _mm256_mul_pd(x, y) : _mm256_add_pd(x, y); };
-  __m256d lanes[4];
-  for (int v = 0; v < 4; ++v) lanes[v] = _mm256_loadu_pd(running + 4 * v);
-  for (int i = 0; i < 16; ++i) {
-    for (int v = 0; v < 4; ++v) {
-      float* at = square + 16 * i + 4 * v;
-      lanes[v] = join(lanes[v], _mm256_cvtps_pd(_mm_loadu_ps(at)));
-      _mm_storeu_ps(at, _mm256_cvtpd_ps(lanes[v]));
-    }
-  }
-  for (int v = 0; v < 4; ++v) _mm256_storeu_pd(running + 4 * v, lanes[v]);
-}
-template <bool kProduct>
-NEURON_AVX2 void advance_floats(float* running, float* square) {
-  auto join = [](__m256 x, __m256 y) NEURON_AVX2 { return kProduct ? _mm256_mul_ps(x, y) : _mm256_add_ps(x, y); };
-  __m256 lanes[2];
-  for (int v = 0; v < 2; ++v) lanes[v] = _mm256_loadu_ps(running + 8 * v);
-  for (int i = 0; i < 16; ++i) {
-    for (int v = 0; v < 2; ++v) {
-      float* at = square + 16 * i + 8 * v;
-      lanes[v] = join(lanes[v], _mm256_loadu_ps(at));
-      _mm256_storeu_ps(at, lanes[v]);
-    }
-  }
-  for (int v = 0; v < 2; ++v) _mm256_storeu_ps(running + 8 * v, lanes[v]);
-}
-
-template <typename E>
+template <bool kProduct, typename E>
 struct Cumulative {
   using S = typename E::Storage;
   using C = typename E::Compute;
@@ -76,106 +133,89 @@ struct Cumulative {
       std::is_integral_v<C>, uint64_t,
       std::conditional_t<std::is_same_v<S, float>, double,
                          std::conditional_t<std::is_same_v<C, std::complex<float>>, std::complex<double>, C>>>;
-
-  template <bool kProduct>
-  static Wide join(Wide running, C value) {
-    return kProduct ? running * static_cast<Wide>(value) : running + static_cast<Wide>(value);
-  }
-
-  // running = running op row, and row = running, for lines that are `count` lanes.
-  template <bool kProduct>
-  NEURON_AVX2 static void advance(Wide* __restrict running, C* __restrict row, int64_t count) {
-    for (int64_t j = 0; j < count; ++j) {
-      running[j] = join<kProduct>(running[j], row[j]);
-      row[j] = static_cast<C>(running[j]);
-    }
-  }
+  static constexpr Wide kStart = kProduct ? Wide(1) : Wide(0);
 
   // `columns` lines next to one another; from and to step by these distances along the lines.
-  template <bool kProduct>
   static void adjacent(const S* from, int64_t from_step, S* to, int64_t to_step, int64_t columns, int64_t length) {
+    const int64_t ahead = kRows + kBytesAhead / (columns * static_cast<int64_t>(sizeof(S)));
     Wide running[kColumns];
-    C row[kColumns];
-    std::fill(running, running + columns, kProduct ? Wide(1) : Wide(0));
-    for (int64_t i = 0; i < length; ++i) {
-      widen_line<E>(from + i * from_step, row, columns);
-      advance<kProduct>(running, row, columns);
-      narrow_line<E>(row, to + i * to_step, columns);
-    }
-  }
-
-  // advance() for the kTogether rows of a square.
-  template <bool kProduct>
-  static void advance_square(Wide* running, C* square) {
-    if constexpr (std::is_same_v<C, float>) {
-      advance_floats<kProduct>(running, square);
-    } else {
-      for (int i = 0; i < kTogether; ++i) advance<kProduct>(running, square + i * kTogether, kTogether);
-    }
-  }
-
-  // kTogether lines of stride 1, these distances apart.
-  template <bool kProduct>
-  static void together(const S* from, int64_t from_next, S* to, int64_t to_next, int64_t length) {
-    constexpr int64_t kLine = kBlock + 64 / sizeof(S), kSquare = kTogether * kTogether;
-    Wide running[kTogether];
-    std::fill(running, running + kTogether, kProduct ? Wide(1) : Wide(0));
-    alignas(64) S lines[kTogether * kLine];
-    alignas(64) S square[kSquare];
-    const int64_t whole = length / kTogether * kTogether;
-    for (int64_t begin = 0; begin < whole; begin += kBlock) {
-      const int64_t count = std::min(kBlock, whole - begin), bytes = count * static_cast<int64_t>(sizeof(S));
-      for (int l = 0; l < kTogether; ++l) copy_line(lines + l * kLine, from + l * from_next + begin, bytes);
-      for (int64_t i = 0; i < count; i += kTogether) {
-        // No processor follows this many lines by itself.
-        if (const int64_t next = begin + kBlock + i; next < whole) {
-          for (int l = 0; l < kTogether; ++l) {
-            __builtin_prefetch(from + l * from_next + next);
-            __builtin_prefetch(to + l * to_next + next, 1);
-          }
+    std::fill(running, running + columns, kStart);
+    for (int64_t i = 0; i < length; i += kRows) {
+      const int64_t rows = std::min(kRows, length - i), asked = std::min(rows, length - i - ahead);
+      for (int64_t j = 0; j < columns; j += kBlock) {
+        const int64_t count = std::min(kBlock, columns - j);
+        const S* source = from + i * from_step + j;
+        S* target = to + i * to_step + j;
+        for (int64_t r = 0; r < asked; ++r) {
+          ask_for(source + (ahead + r) * from_step, count);
+          ask_for(target + (ahead + r) * to_step, count);
         }
-        transpose_square(words(square), kTogether, words(std::as_const(lines)) + i, kLine);
-        if constexpr (kIsNarrow<E>) {
-          alignas(64) C wide[kSquare];
-          widen_line<E>(square, wide, kSquare);
-          advance_square<kProduct>(running, wide);
-          narrow_line<E>(wide, square, kSquare);
+        if (rows == kRows) {
+          block<kRows>(running + j, source, from_step, target, to_step, count);
         } else {
-          advance_square<kProduct>(running, square);
+          for (int64_t r = 0; r < rows; ++r)
+            block<1>(running + j, source + r * from_step, 0, target + r * to_step, 0, count);
         }
-        transpose_square(words(lines) + i, kLine, words(std::as_const(square)), kTogether);
       }
-      for (int l = 0; l < kTogether; ++l) copy_line(to + l * to_next + begin, lines + l * kLine, bytes);
     }
-    for (int l = 0; l < kTogether; ++l)
-      alone<kProduct>(running[l], from + l * from_next + whole, 1, to + l * to_next + whole, 1, length - whole);
   }
 
-  // kFew lines of stride 1, these distances apart: their sums wait for themselves by turns.
-  template <bool kProduct>
+  // kCount rows of at most kBlock lanes, these distances apart.
+  template <int kCount>
+  static void block(Wide* running, const S* from, int64_t from_step, S* to, int64_t to_step, int64_t count) {
+    if constexpr (!kIsNarrow<E>) {
+      advance_rows<kProduct, kCount>(running, from, from_step, to, to_step, count);
+    } else {
+      C rows[kCount][kBlock];
+      for (int r = 0; r < kCount; ++r) widen_line<E>(from + r * from_step, rows[r], count);
+      advance_rows<kProduct, kCount>(running, rows[0], kBlock, rows[0], kBlock, count);
+      for (int r = 0; r < kCount; ++r) narrow_line<E>(rows[r], to + r * to_step, count);
+    }
+  }
+
+  // kLines lines of stride 1, these distances apart.
+  template <int kLines>
   static void few(const S* from, int64_t from_next, S* to, int64_t to_next, int64_t length) {
-    Wide running[kFew];
-    std::fill(running, running + kFew, kProduct ? Wide(1) : Wide(0));
-    C rows[kFew][kBlock];
+    Wide running[kLines];
+    std::fill(running, running + kLines, kStart);
     for (int64_t begin = 0; begin < length; begin += kBlock) {
       const int64_t count = std::min(kBlock, length - begin);
-      for (int l = 0; l < kFew; ++l) widen_line<E>(from + l * from_next + begin, rows[l], count);
-      for (int64_t i = 0; i < count; ++i) {
-        for (int l = 0; l < kFew; ++l) {
-          running[l] = join<kProduct>(running[l], rows[l][i]);
-          rows[l][i] = static_cast<C>(running[l]);
-        }
+      for (int64_t l = kLines; l < 2 * kLines && length <= kLongestAhead; ++l) {
+        ask_for(from + l * from_next + begin, count);
+        ask_for(to + l * to_next + begin, count);
       }
-      for (int l = 0; l < kFew; ++l) narrow_line<E>(rows[l], to + l * to_next + begin, count);
+      if constexpr (!kIsNarrow<E>) {
+        chain_lines<kProduct, kLines>(running, from + begin, from_next, to + begin, to_next, count);
+      } else {
+        C rows[kLines][kBlock];
+        for (int l = 0; l < kLines; ++l) widen_line<E>(from + l * from_next + begin, rows[l], count);
+        chain_lines<kProduct, kLines>(running, rows[0], kBlock, rows[0], kBlock, count);
+        for (int l = 0; l < kLines; ++l) narrow_line<E>(rows[l], to + l * to_next + begin, count);
+      }
     }
   }
 
-  template <bool kProduct>
-  static void alone(Wide running, const S* from, int64_t from_step, S* to, int64_t to_step, int64_t length) {
+  static void alone(const S* from, int64_t from_step, S* to, int64_t to_step, int64_t length) {
+    Wide running = kStart;
     for (int64_t i = 0; i < length; ++i) {
       running = join<kProduct>(running, E::load(from[i * from_step]));
       to[i * to_step] = E::store(static_cast<C>(running));
     }
+  }
+
+  // `count` lines of any stride.
+  static void lines(const S* from, int64_t from_next, int64_t from_step, S* to, int64_t to_next, int64_t to_step,
+                    int64_t count, int64_t length) {
+    int64_t l = 0;
+    if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double>) {
+      if (from_step == 1 && to_step == 1 && length >= kShortLine) {
+        for (; l + kFew <= count; l += kFew)
+          few<kFew>(from + l * from_next, from_next, to + l * to_next, to_next, length);
+        for (; l + 2 <= count; l += 2) few<2>(from + l * from_next, from_next, to + l * to_next, to_next, length);
+        for (; l < count; ++l) few<1>(from + l * from_next, from_next, to + l * to_next, to_next, length);
+      }
+    }
+    for (; l < count; ++l) alone(from + l * from_next, from_step, to + l * to_next, to_step, length);
   }
 };
 
@@ -191,12 +231,12 @@ void run_cumulative(const Call& call) {
   const int64_t inner = loop.inner_size(), to_next = loop.inner_strides()[0], from_next = loop.inner_strides()[1];
   dispatch_any(self.dtype, [&](auto element) {
     using E = decltype(element);
-    using Lines = Cumulative<E>;
+    using Lines = Cumulative<kProduct, E>;
     const auto* from = self.as<typename E::Storage>();
     auto* to = result.as<typename E::Storage>();
     const bool adjacent = inner > 1 && to_next == 1 && from_next == 1;
-    const bool together = to_step == 1 && from_step == 1;
-    const int64_t unit = adjacent ? kColumns : together ? kTogether : 1;
+    const int64_t share = loop.rows() == 1 ? inner / std::max(1, call.threads) : inner;
+    const int64_t unit = adjacent ? std::clamp(share, kFewestColumns, kColumns) : length < kLongLine ? kTogether : kFew;
     const int64_t units = (inner + unit - 1) / unit;
     const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length * unit));
     parallel_for(call.threads, loop.rows() * units, grain, [&](int64_t begin, int64_t end) {
@@ -205,16 +245,10 @@ void run_cumulative(const Call& call) {
         loop.for_rows(row, row + 1, [&](const auto& offsets) {
           auto* target = to + offsets[0] + first * to_next;
           const auto* source = from + offsets[1] + first * from_next;
-          if (adjacent) return Lines::template adjacent<kProduct>(source, from_step, target, to_step, count, length);
-          if (together && count == kTogether)
-            return Lines::template together<kProduct>(source, from_next, target, to_next, length);
-          const typename Lines::Wide start = kProduct ? 1 : 0;
-          int64_t l = 0;
-          for (; together && l + kFew <= count; l += kFew)
-            Lines::template few<kProduct>(source + l * from_next, from_next, target + l * to_next, to_next, length);
-          for (; l < count; ++l) {
-            Lines::template alone<kProduct>(start, source + l * from_next, from_step, target + l * to_next, to_step,
-                                            length);
+          if (adjacent) {
+            Lines::adjacent(source, from_step, target, to_step, count, length);
+          } else {
+            Lines::lines(source, from_next, from_step, target, to_next, to_step, count, length);
           }
         });
       }

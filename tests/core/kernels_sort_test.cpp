@@ -158,11 +158,13 @@ TEST(Cumulative, SumsAreKeptInFloat64AndNarrowOnesInFloat32) {
   EXPECT_TRUE(std::isnan(best[4]));
 }
 
-// Lines next to one another, several at a time, and alone: the same running sums.
+// Lines next to one another, several at a time, and alone: the same running sums and products, also in place.
 TEST(Cumulative, EveryLayoutGivesTheSameBits) {
   std::mt19937 random(5);
-  for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16, DType::Int64}) {
-    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{19, 300}, {300, 19}, {8, 128}, {7, 130}, {1, 5}, {3, 1}}) {
+  const std::pair<int64_t, int64_t> shapes[] = {{19, 300}, {300, 19}, {8, 128},  {7, 130}, {1, 5},
+                                                {3, 1},    {21, 9},   {5, 1100}, {3, 2500}};
+  for (DType dtype : {DType::Float32, DType::Float64, DType::BFloat16, DType::Float16, DType::Int64}) {
+    for (auto [rows, columns] : shapes) {
       const size_t size = dtype_size(dtype);
       std::vector<char> self(rows * columns * size), result(self.size()), expected(self.size());
       for (int64_t i = 0; i < rows * columns; ++i) {
@@ -173,28 +175,38 @@ TEST(Cumulative, EveryLayoutGivesTheSameBits) {
           store_from_double(dtype, value * 1e-9, &self[i * size]);
         }
       }
-      for (int64_t dimension : {0, 1}) {
-        const int64_t lines = dimension == 0 ? columns : rows, length = dimension == 0 ? rows : columns;
-        const int64_t step = dimension == 0 ? columns : 1, next = dimension == 0 ? 1 : columns;
-        for (int64_t l = 0; l < lines; ++l) {
-          double wide = 0;
-          float single = 0;
-          uint64_t whole = 0;
-          for (int64_t i = 0; i < length; ++i) {
-            char *from = &self[(l * next + i * step) * size], *to = &expected[(l * next + i * step) * size];
-            if (dtype == DType::Float32) {
-              store_from_double(dtype, wide += load_as_double(dtype, from), to);
-            } else if (is_integer(dtype)) {
-              store_from_int(dtype, static_cast<int64_t>(whole += load_as_int(dtype, from)), to);
-            } else {
-              store_from_double(dtype, single += static_cast<float>(load_as_double(dtype, from)), to);
+      for (bool product : {false, true}) {
+        for (int64_t dimension : {0, 1}) {
+          const int64_t lines = dimension == 0 ? columns : rows, length = dimension == 0 ? rows : columns;
+          const int64_t step = dimension == 0 ? columns : 1, next = dimension == 0 ? 1 : columns;
+          for (int64_t l = 0; l < lines; ++l) {
+            double wide = product;
+            float single = product;
+            uint64_t whole = product;
+            auto join = [&](auto running, auto value) { return product ? running * value : running + value; };
+            for (int64_t i = 0; i < length; ++i) {
+              char *from = &self[(l * next + i * step) * size], *to = &expected[(l * next + i * step) * size];
+              if (is_integer(dtype)) {
+                whole = join(whole, static_cast<uint64_t>(load_as_int(dtype, from)));
+                store_from_int(dtype, static_cast<int64_t>(whole), to);
+              } else if (dtype == DType::Float32 || dtype == DType::Float64) {
+                store_from_double(dtype, wide = join(wide, load_as_double(dtype, from)), to);
+              } else {
+                store_from_double(dtype, single = join(single, static_cast<float>(load_as_double(dtype, from))), to);
+              }
             }
           }
-        }
-        for (int threads : {1, 3}) {
-          call("cumsum", {{result.data(), dtype, {rows, columns}, {columns, 1}}},
-               {{self.data(), dtype, {rows, columns}, {columns, 1}}}, {dimension}, {}, threads);
-          ASSERT_EQ(result, expected) << dtype_name(dtype) << " " << rows << "x" << columns << " " << dimension;
+          const char* name = product ? "cumprod" : "cumsum";
+          for (int threads : {1, 3}) {
+            call(name, {{result.data(), dtype, {rows, columns}, {columns, 1}}},
+                 {{self.data(), dtype, {rows, columns}, {columns, 1}}}, {dimension}, {}, threads);
+            ASSERT_EQ(result, expected) << name << " " << dtype_name(dtype) << " " << rows << "x" << columns << " "
+                                        << dimension;
+          }
+          result = self;
+          call(name, {{result.data(), dtype, {rows, columns}, {columns, 1}}},
+               {{result.data(), dtype, {rows, columns}, {columns, 1}}}, {dimension});
+          ASSERT_EQ(result, expected) << "in place";
         }
       }
     }
