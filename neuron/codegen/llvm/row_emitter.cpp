@@ -222,21 +222,30 @@ class RowEmitter final : public KernelEmitter {
     rows_ahead_ = b_.CreateSelect(some, step, frame_.index(0));
   }
 
-  // The stage during which the next rows are asked for: the longest after the first, which reads a row itself.
-  const Stage* asking_stage() const {
+  // The stages during which the next rows are asked for, operands by turns: the longest after the first, which reads a
+  // row itself, and those about as long. What is asked for at once waits in a short queue.
+  std::vector<const Stage*> asking_stages() const {
     const std::span<const Stage> stages = plan_.stages();
-    if (plan_.spec().reduction != Reduction::Inner || plan_.spec().rank < 2 || stages.size() < 2) return nullptr;
-    return &*std::max_element(stages.begin() + 1, stages.end(),
-                              [](const Stage& x, const Stage& y) { return x.cost < y.cost; });
+    if (plan_.spec().reduction != Reduction::Inner || plan_.spec().rank < 2 || stages.size() < 2) return {};
+    int longest = 0;
+    for (const Stage& stage : stages.subspan(1)) longest = std::max(longest, stage.cost);
+    std::vector<const Stage*> asking;
+    for (const Stage& stage : stages.subspan(1)) {
+      if (2 * stage.cost >= longest) asking.push_back(&stage);
+    }
+    return asking;
   }
 
   // Where the row begins that takes the current one's place next, of each operand that the first stage reads or the
-  // last one writes.
-  std::vector<Ahead> rows_ahead() {
+  // last one writes, as far as they are asked for during a stage.
+  std::vector<Ahead> rows_ahead(const Stage& stage) {
+    const std::vector<const Stage*> asking = asking_stages();
     std::vector<Ahead> ahead;
+    size_t turn = 0;
     auto add = [&](int operand) {
       const OperandSignature& signature = operands_.signature(operand);
       if (signature.kind != OperandKind::Tensor || signature.inner != InnerStride::One) return;
+      if (asking.empty() || asking[turn++ % asking.size()] != &stage) return;
       Value* distance = b_.CreateMul(rows_ahead_, operands_.step(operand, plan_.spec().rank - 2));
       ahead.push_back({frame_.at(operands_.row(operand), distance), static_cast<int64_t>(dtype_size(signature.dtype))});
     };
@@ -282,8 +291,7 @@ class RowEmitter final : public KernelEmitter {
       const int operand = input_count() + i;
       outputs.push_back(stored ? loop.add_output(operands_.stream(operand, operands_.row(operand))) : -1);
     }
-    std::vector<Ahead> ahead;
-    if (&stage == asking_stage()) ahead = rows_ahead();
+    const std::vector<Ahead> ahead = rows_ahead(stage);
     if (!accumulators.empty()) loop.carries();
     if (stage.cost <= kShortBody) loop.whole_blocks_first();
     if (part_count(stage) % 2 == 0 && only_bfloat16(stage)) loop.split_words();
