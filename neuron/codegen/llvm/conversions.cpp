@@ -185,7 +185,8 @@ Value* emit_convert(const Lanes& lanes, Value* x, DType from, DType to) {
   if (is_float(to)) {
     Value* wide = from == DType::Bool ? lanes.select(x, lanes.f32(1.0), lanes.f32(0.0))
                                       : integer_to_float(lanes, x, from, lanes.f32());
-    return emit_narrow(lanes, wide, to);
+    // Integers of a byte are bfloat16 as they are.
+    return to == DType::BFloat16 && dtype_size(from) == 1 ? wide : emit_narrow(lanes, wide, to);
   }
   return is_signed_integer(from) ? b.CreateSExtOrTrunc(x, lanes.of(to)) : b.CreateZExtOrTrunc(x, lanes.of(to));
 }

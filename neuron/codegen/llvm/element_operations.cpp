@@ -236,6 +236,27 @@ Value* random_number(const Lanes& lanes, DType dtype, std::span<Value* const> x)
                          llvm::ArrayRef<Value*>(x.data(), x.size()));
 }
 
+// Whether a result of bfloat16 operands is a bfloat16 without being rounded.
+bool is_exact(const ir::Operation& operation) {
+  switch (operation.opcode) {
+    case Opcode::Abs:
+    case Opcode::Ceil:
+    case Opcode::Clamp:
+    case Opcode::Floor:
+    case Opcode::Imag:
+    case Opcode::Maximum:
+    case Opcode::Minimum:
+    case Opcode::Negate:
+    case Opcode::Real:
+    case Opcode::RoundNearestAfz:
+    case Opcode::RoundNearestEven:
+    case Opcode::Sign:
+      return true;
+    default:
+      return operation.opcode == Opcode::Composite && function_name(operation) == "trunc";
+  }
+}
+
 // Operands wide (float32 for narrow floats), result wide.
 Value* emit_wide(const Lanes& lanes, const ir::Operation& operation, DType dtype, std::span<Value* const> x) {
   const Opcode opcode = operation.opcode;
@@ -285,6 +306,7 @@ Value* emit_operation(const Lanes& lanes, const ir::Graph& graph, const ir::Oper
   llvm::SmallVector<Value*, 4> wide;
   for (Value* operand : operands) wide.push_back(emit_widen(lanes, operand, from));
   Value* result = emit_wide(lanes, operation, from, {wide.data(), wide.size()});
+  if (to == DType::BFloat16 && is_exact(operation)) return result;  // in register form as it is
   return is_reduced_float(to) ? emit_narrow(lanes, result, to) : result;
 }
 
