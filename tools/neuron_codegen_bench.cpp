@@ -92,6 +92,16 @@ std::vector<Kernel> kernels() {
                  [](ir::Builder& b, std::vector<Value> x) { return b.add(x[0], x[1]); }, DType::BFloat16});
   all.push_back({"add_i64", 1, Reduction::None, 2,
                  [](ir::Builder& b, std::vector<Value> x) { return b.add(x[0], x[1]); }, DType::Int64});
+  all.push_back({"sum_rows_bf16", 2, Reduction::Inner, 1,
+                 [](ir::Builder& b, std::vector<Value> x) {
+                   return b.convert(reduce(b, Opcode::Add, b.convert(x[0], DType::Float32), 0, 1), DType::BFloat16);
+                 },
+                 DType::BFloat16});
+  all.push_back({"softmax_bf16", 2, Reduction::Inner, 1,
+                 [](ir::Builder& b, std::vector<Value> x) {
+                   return b.convert(softmax(b, {b.convert(x[0], DType::Float32)}), DType::BFloat16);
+                 },
+                 DType::BFloat16});
   all.push_back({"relu", 1, Reduction::None, 1,
                  [](ir::Builder& b, std::vector<Value> x) { return b.maximum(x[0], b.constant_like(x[0], 0)); }});
   all.push_back(
@@ -205,7 +215,7 @@ void bench(const Kernel& kernel, int64_t elements, int64_t columns, std::optiona
       },
       5);
   std::printf(
-      "%-12s compile %5.1f ms  call of 10 %5.0f ns  %6.2f ms  %5.2f ns/element  %5.1f GB/s  %3.0f %% of copy rate\n",
+      "%-12s compile %5.1f ms  call of 10 %5.0f ns  %6.2f ms  %6.3f ns/element  %5.1f GB/s  %3.0f %% of copy rate\n",
       kernel.name.c_str(), compile * 1e3, call * 1e6, whole * 1e3, whole / static_cast<double>(elements) * 1e9,
       bytes / whole / 1e9, copy / whole * 100);
 }

@@ -102,6 +102,18 @@ Value* emit_to_memory(const Lanes& lanes, Value* x, DType dtype) {
   return dtype == DType::BFloat16 ? upper_halves(lanes, x) : x;
 }
 
+std::pair<Value*, Value*> emit_two_from_memory(const Lanes& lanes, Value* x) {
+  auto& b = lanes.builder();
+  const int width = lanes.width();
+  Value* zero = llvm::Constant::getNullValue(x->getType());
+  auto part = [&](int first) {
+    llvm::SmallVector<int, 64> mask;
+    for (int i = 0; i < width; ++i) mask.push_back(2 * width + i), mask.push_back(first + i);
+    return lanes.from_bits(b.CreateBitCast(b.CreateShuffleVector(x, zero, mask), lanes.i32()));
+  };
+  return {part(0), part(width)};
+}
+
 Value* emit_widen(const Lanes& lanes, Value* x, DType from) {
   auto& b = lanes.builder();
   auto from_half = [&](Value* half_bits) {

@@ -1,6 +1,7 @@
 #include "neuron/codegen/llvm/inner_loop.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "neuron/codegen/llvm/conversions.h"
 
@@ -37,6 +38,7 @@ void InnerLoop::emit_blocks(Value* end, int parts, bool masked, FunctionRef<void
   blocks->moveAfter(b.GetInsertBlock());
   b.SetInsertPoint(blocks);
   Value* position = frame_.load(position_);
+  block_parts_ = parts;
   begin_block(position);
   if (masked) begin_masked_block(position, end, parts);
   body(position, parts);
@@ -135,14 +137,20 @@ Value* InnerLoop::address(const State& state, int part) const {
   return frame_.at(state.base, frame_.builder().CreateMul(state.stride, frame_.index(part * width_)));
 }
 
-Value* InnerLoop::load_half(State& state, int part) {
+Value* InnerLoop::load_of_pair(State& state, int part) {
   auto& b = frame_.builder();
   Lanes lanes(b, width_);
-  if (part % 2 == 0) {
-    state.pair = b.CreateAlignedLoad(lanes.i32(), address(state, part), llvm::Align(2));
-    return lanes.from_bits(b.CreateShl(state.pair, 16));
+  if (part % 2 == 1) return state.pair;
+  llvm::Type* type = Lanes(b, 2 * width_).of(memory_type(state));
+  Value *both = b.CreateAlignedLoad(type, address(state, part), llvm::Align(2)), *first;
+  if (splits_words_) {
+    Value* words = b.CreateBitCast(both, lanes.i32());
+    first = lanes.from_bits(b.CreateShl(words, 16));
+    state.pair = lanes.from_bits(b.CreateAnd(words, lanes.i32(0xffff0000)));
+  } else {
+    std::tie(first, state.pair) = emit_two_from_memory(lanes, both);
   }
-  return lanes.from_bits(b.CreateAnd(state.pair, lanes.i32(0xffff0000)));
+  return first;
 }
 
 void InnerLoop::store_half(State& state, int part, Value* value) {
@@ -158,8 +166,11 @@ void InnerLoop::store_half(State& state, int part, Value* value) {
 Value* InnerLoop::load(int stream, int part) {
   auto& b = frame_.builder();
   State& state = states_[static_cast<size_t>(stream)];
-  if (splits_words_ && masks_.empty()) return load_half(state, part);
   Lanes lanes(b, width_);
+  // Adjacent bfloat16 fill two registers of 64 bytes by a permutation each, where one vector takes a shift more.
+  const bool adjacent = state.stream.dtype == DType::BFloat16 && state.stream.stride == nullptr;
+  const bool pair = splits_words_ || (adjacent && block_parts_ % 2 == 0 && lanes.has_wide_registers());
+  if (pair && masks_.empty()) return load_of_pair(state, part);
   llvm::Type* element = memory_type(state);
   const llvm::Align align(static_cast<uint64_t>(size(state)));
   Value *at = address(state, part), *value;

@@ -56,7 +56,7 @@ class InnerLoop {
     bool output;
     llvm::AllocaInst* buffer = nullptr;  // stands in for memory when lanes cannot be masked
     llvm::Value* base = nullptr;         // of the block at work
-    llvm::Value* pair = nullptr;         // split words: what vector 2 k leaves for the next one
+    llvm::Value* pair = nullptr;         // what vector 2 k leaves for the next one
     llvm::Value* stride = nullptr;
   };
   int add(const Stream& stream, bool output);
@@ -65,7 +65,7 @@ class InnerLoop {
   }
   int64_t size(const State& state) const { return static_cast<int64_t>(dtype_size(state.stream.dtype)); }
   bool buffered(const State& state) const;
-  llvm::Value* load_half(State& state, int part);
+  llvm::Value* load_of_pair(State& state, int part);
   void store_half(State& state, int part, llvm::Value* value);
   llvm::Value* block_address(const State& state, llvm::Value* position) const;
   llvm::Value* address(const State& state, int part) const;
@@ -80,6 +80,7 @@ class InnerLoop {
   bool byte_masks_, carries_ = false, whole_first_ = false, splits_words_ = false;
   std::vector<State> states_;
   llvm::AllocaInst* position_ = nullptr;
+  int block_parts_ = 0;  // of the loop at work
   // Of the masked block at work: whether all its lanes are in range, how many are, which are.
   llvm::Value *full_ = nullptr, *count_ = nullptr;
   std::vector<llvm::Value*> masks_;
