@@ -24,7 +24,7 @@ constexpr int64_t kMatrixRows = 3;   // from as many on products run on matrix u
 constexpr int64_t kPairedKeys = 32;  // whose values are paired before they are weighed
 
 struct Buffers {
-  Scratch partials, queries, keys, values, weights, bias, scores, rounded, results;
+  Scratch partials, queries, keys, values, weights, bias, scores, rounded, results, widened;
 };
 thread_local Buffers buffers;
 
@@ -56,11 +56,14 @@ class Decode {
             batch = index / splits_ / p_.key_heads;
     int64_t count = std::min(kSplit, p_.keys - first);
     Rows key = p_.rows_of(*p_.key, batch), value = p_.rows_of(*p_.value, batch);
-    float* weights = buffers.weights.get<float>(rows_ * kSplit);
+    float* weights = buffers.weights.get<float>((rows_ + 3) / 4 * 4 * kSplit);
     if (matrix_) {
       score_on_matrix_units(batch, key_head, first, count, weights);
     } else {
-      score(batch, key_head, source(key, key_head, first, count, buffers.keys), count, weights);
+      // Values are asked for where keys end.
+      const bool alike = key.row == value.row && key.dtype == value.dtype && value.step() == 1;
+      score(batch, key_head, source(key, key_head, first, count, buffers.keys), count,
+            alike ? value.at(key_head, first) : nullptr, weights);
     }
     AttentionProblem::MaskRows mask = p_.mask_rows(batch);
     for (int64_t r = 0; r < rows_; ++r) {
@@ -120,26 +123,43 @@ class Decode {
     const AttentionRows* products;
   };
   Source source(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch) const {
-    if (!p_.pairs && rows.step() == 1) {
-      const AttentionRows* products = rows.dtype == DType::Float32   ? &p_.tiles->float_rows
-                                      : rows.dtype == DType::Float16 ? &p_.tiles->half_rows
-                                                                     : &p_.tiles->bfloat16_rows;
-      return {{rows.at(head, first), rows.row}, products};
-    }
+    if (!p_.pairs && rows.step() == 1) return {{rows.at(head, first), rows.row}, &rows_in_memory()};
     return {unit_rows(p_, rows, head, first, count, scratch),
             p_.pairs ? &p_.tiles->bfloat16_pair_rows : &p_.tiles->float_rows};
   }
+  const AttentionRows& rows_in_memory() const {
+    switch (p_.key->dtype) {
+      case DType::Float32:
+        return p_.tiles->float_rows;
+      case DType::Float16:
+        return p_.tiles->half_rows;
+      default:
+        return p_.pairs ? p_.tiles->bfloat16_pair_rows : p_.tiles->bfloat16_rows;
+    }
+  }
 
   // weights[row][key] = scale * the products of queries and keys.
-  void score(int64_t batch, int64_t key_head, Source keys, int64_t count, float* weights) const {
+  void score(int64_t batch, int64_t key_head, Source keys, int64_t count, const char* next, float* weights) const {
+    // Of the dtype, so that the layout changes no bits.
+    const bool grouped = rows_ >= kGroupedVectors && rows_in_memory().dot_groups != nullptr;
+    const int64_t units = p_.units(p_.depth), padded = grouped ? (units + 3) / 4 * 4 : (units + 15) / 16 * 16,
+                  vectors = grouped ? (rows_ + 3) / 4 * 4 : rows_;
     Rows query = p_.rows_of(*p_.query, batch);
-    int64_t units = p_.units(p_.depth), padded = (units + 15) / 16 * 16;
-    char* queries = buffers.queries.get<char>(rows_ * padded * 4);
+    char* queries = buffers.queries.get<char>(vectors * padded * 4);
+    std::memset(queries, 0, vectors * padded * 4);
     for (int64_t r = 0; r < rows_; ++r) {
       Units row = unit_rows(p_, query, key_head * p_.group() + r / p_.queries, r % p_.queries, 1, buffers.bias);
-      char* target = queries + r * padded * 4;
-      std::memcpy(target, row.data, units * 4);
-      std::memset(target + units * 4, 0, (padded - units) * 4);
+      char* target = queries + (grouped ? r / 4 * padded * 16 + r % 4 * 16 : r * padded * 4);
+      const int64_t together = grouped ? 4 : units;
+      for (int64_t u = 0; u < units; u += together, target += 64) {
+        std::memcpy(target, row.data + u * 4, std::min(together, units - u) * 4);
+      }
+    }
+    if (grouped) {
+      float* widened = buffers.widened.get<float>(kWidenedRows * ((units + 15) / 16 * 16));
+      keys.products->dot_groups(keys.units.data, keys.units.row_bytes, count, units, reinterpret_cast<float*>(queries),
+                                static_cast<int>(vectors / 4), p_.scale, weights, kSplit, next, widened);
+      return;
     }
     keys.products->dot(keys.units.data, keys.units.row_bytes, count, units, queries, padded, static_cast<int>(rows_),
                        p_.scale, weights, kSplit);

@@ -54,12 +54,20 @@ struct AttentionRows {
   // last: 8, 4, 2, 1. Vectors are units (floats for those that are widened), padded with zeros to a multiple of 16.
   void (*dot)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
               int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride);
+  // The same of groups of four vectors, in 4 lanes (lane l takes units l, l + 4, …) whose halves are added last: 2, 1.
+  // A group is [unit / 4][vector][unit % 4], padded with zeros; all its rows of results are written. Where the rows end
+  // those at `next`, of the same row_bytes, are asked for (null: none). `widened` holds kWidenedRows rows of floats, of
+  // a multiple of 16. Null where `dot` is the faster way.
+  void (*dot_groups)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* panel, int groups,
+                     float scale, float* result, int64_t result_stride, const char* next, float* widened);
   // target[r][j] = sum over k < count of weights[r][k] * rows[k][j] for r < vectors, j < width: a chain over k for
   // floats and what is widened; for pairs a chain over pairs of keys, whose weights are rounded, and count is at most
   // kMostWeighed. Rows of weights are `weight_stride` and of target `target_stride` floats apart.
   void (*weigh)(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
                 int64_t weight_stride, int vectors, float* target, int64_t target_stride);
 };
+constexpr int kGroupedVectors = 3;  // from as many on groups are the faster way
+constexpr int64_t kWidenedRows = 24;
 constexpr int64_t kMostWeighed = 512;
 constexpr int kMostVectors = 8;
 

@@ -17,6 +17,7 @@ constexpr int kTileRows = 6;
 constexpr int kTileVectors = 1;
 constexpr int kDotSums = 6;  // of registers, two each
 constexpr int kDotVectors = 2;
+constexpr int kGroupRows = 6;
 constexpr int kWeighedVectors = 1;
 constexpr int64_t kKeysAsked = 8;  // at once: a tile meets a key in fewer cycles than asking takes
 constexpr int kSlowVectors = 1;
@@ -235,6 +236,8 @@ NEURON_INLINE void reduce_lanes(Vector* sums, float* values) {
 #include "neuron/kernels/attention_tile_loops.h"
 // After the units it is written on.
 #include "neuron/kernels/attention_row_loops.h"
+// After the rows ahead of which it asks.
+#include "neuron/kernels/attention_group_loops.h"
 
 }  // namespace
 
@@ -243,9 +246,9 @@ const AttentionTiles attention_tiles_avx2 = {
     .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>,
                exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
     .pairs = {},
-    .float_rows = {dot_rows<FloatElements>, weigh_rows<FloatElements>},
-    .half_rows = {dot_rows<HalfElements>, weigh_rows<HalfElements>},
-    .bfloat16_rows = {dot_rows<BFloat16Elements>, weigh_rows<BFloat16Elements>},
+    .float_rows = {dot_rows<FloatElements>, dot_groups<FloatGroup>, weigh_rows<FloatElements>},
+    .half_rows = {dot_rows<HalfElements>, dot_groups_widened<HalfElements>, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, dot_groups_widened<BFloat16Elements>, weigh_rows<BFloat16Elements>},
     .bfloat16_pair_rows = {},
     .mask = mask_scores,
     .advance = advance,

@@ -18,6 +18,8 @@ namespace {
 #include "neuron/kernels/attention_tile_loops.h"
 // After the units it is written on.
 #include "neuron/kernels/attention_row_loops.h"
+// After the rows ahead of which it asks.
+#include "neuron/kernels/attention_group_loops.h"
 
 }  // namespace
 
@@ -26,9 +28,9 @@ const AttentionTiles attention_tiles_avx512 = {
     .floats = {rows_by_panel<FloatUnits>, columns_by_panel<FloatUnits>, rows_by_rows<FloatUnits>,
                exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
     .pairs = {},
-    .float_rows = {dot_rows<FloatElements>, weigh_rows<FloatElements>},
-    .half_rows = {dot_rows<HalfElements>, weigh_rows<HalfElements>},
-    .bfloat16_rows = {dot_rows<BFloat16Elements>, weigh_rows<BFloat16Elements>},
+    .float_rows = {dot_rows<FloatElements>, dot_groups<FloatGroup>, weigh_rows<FloatElements>},
+    .half_rows = {dot_rows<HalfElements>, nullptr, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, nullptr, weigh_rows<BFloat16Elements>},
     .bfloat16_pair_rows = {},
     .mask = mask_scores,
     .advance = advance,

@@ -19,6 +19,8 @@ namespace {
 #include "neuron/kernels/attention_tile_loops.h"
 // After the units it is written on.
 #include "neuron/kernels/attention_row_loops.h"
+// After the rows ahead of which it asks.
+#include "neuron/kernels/attention_group_loops.h"
 
 struct PairUnits {
   static constexpr bool kPairs = true;
@@ -34,6 +36,12 @@ struct PairUnits {
   }
   NEURON_INLINE static void store(uint16_t* target, Vector x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(target), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+  }
+};
+
+struct PairGroup {
+  NEURON_INLINE static __m256 step(__m256 x, __m256 y, __m256 sum) {
+    return _mm256_dpbf16_ps(sum, reinterpret_cast<__m256bh>(x), reinterpret_cast<__m256bh>(y));
   }
 };
 
@@ -180,10 +188,10 @@ const AttentionTiles attention_tiles_avx512_bf16 = {
                exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
     .pairs = {rows_by_panel<PairUnits>, columns_by_panel<PairUnits>, rows_by_rows<PairUnits>, exponentials<PairUnits>,
               softmax_gradient<PairUnits>},
-    .float_rows = {dot_rows<FloatElements>, weigh_rows<FloatElements>},
-    .half_rows = {dot_rows<HalfElements>, weigh_rows<HalfElements>},
-    .bfloat16_rows = {dot_rows<BFloat16Elements>, weigh_rows<BFloat16Elements>},
-    .bfloat16_pair_rows = {dot_rows<PairElements>, weigh_pair_rows},
+    .float_rows = {dot_rows<FloatElements>, dot_groups<FloatGroup>, weigh_rows<FloatElements>},
+    .half_rows = {dot_rows<HalfElements>, nullptr, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, nullptr, weigh_rows<BFloat16Elements>},
+    .bfloat16_pair_rows = {dot_rows<PairElements>, dot_groups<PairGroup>, weigh_pair_rows},
     .mask = mask_scores,
     .advance = advance,
     .scale_lanes = scale_lanes,

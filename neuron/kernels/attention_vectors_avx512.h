@@ -8,6 +8,7 @@ constexpr int kTileRows = 8;
 constexpr int kTileVectors = 3;
 constexpr int kDotSums = 16;  // registers of sums
 constexpr int kDotVectors = 4;
+constexpr int kGroupRows = 8;
 constexpr int kWeighedVectors = 4;
 constexpr int64_t kKeysAsked = 1;
 constexpr int kSlowVectors = 2;

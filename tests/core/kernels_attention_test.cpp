@@ -1,5 +1,5 @@
 // Attention against a float64 softmax, forward and backward, with masks, causal order, dropout, grouped heads and odd
-// sizes, on all units of the processor; and its tiles of every instruction set against each other.
+// sizes, on all units of the processor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -257,6 +257,21 @@ std::vector<Case> bfloat16_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(BFloat16, Attention, testing::ValuesIn(bfloat16_cases()));
 
+// Every number of queries that may share a key head as a step of a model that generates, and one more.
+std::vector<Case> few_queries() {
+  std::vector<Case> cases;
+  for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
+    for (int64_t heads = 1; heads <= 9; ++heads) {
+      const int mask = static_cast<int>(heads % 4);
+      cases.push_back({2, 2 * heads, 2, 1, 515 + heads, 20 + heads, 40 + heads, false, mask, dtype});
+      cases.push_back({1, heads, 1, 1, 23 * heads, 64, 32, false, mask % 2, dtype, 0.25});
+      cases.push_back({1, 1, 1, heads, 40 + heads, 2 * heads, 128, true, 2, dtype});
+    }
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(FewQueries, Attention, testing::ValuesIn(few_queries()));
+
 // Large scores, whose multiples are rounded by more than one or overflow, of a scale of any sign, and excluded ones: as
 // with vectors.
 TEST(AttentionMatrixUnits, ScoresOfAnySizeAndScale) {
@@ -293,186 +308,6 @@ TEST(AttentionMatrixUnits, ScoresOfAnySizeAndScale) {
         }
       }
     }
-  }
-}
-
-std::vector<const AttentionTiles*> sets() {
-  std::vector<const AttentionTiles*> result{&attention_tiles_avx2};
-  if (processor_features().runs_avx512()) result.push_back(&attention_tiles_avx512);
-  if (processor_features().runs_avx512_bf16()) result.push_back(&attention_tiles_avx512_bf16);
-  return result;
-}
-
-std::vector<float> numbers(int64_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<float> result(count);
-  for (float& x : result) x = static_cast<float>(static_cast<int>(random() % 4001) - 2000) / 700.0f;
-  return result;
-}
-
-TEST(AttentionTiles, EveryInstructionSetGivesTheSameBits) {
-  constexpr int64_t kCount = 37, kDepth = 29, kWidth = 48;
-  std::vector<float> rows = numbers(kCount * kDepth, 1), panel = numbers(kDepth * kLanes, 2),
-                     left = numbers(kCount * kLanes, 3), right = numbers(kLanes * kWidth, 4),
-                     tall = numbers(kCount * kLanes, 5), vector = numbers(32, 6), weights = numbers(5 * kCount, 7);
-  for (int i = kDepth; i < 32; ++i) vector[i] = 0;
-  std::vector<std::vector<float>> first;
-  for (const AttentionTiles* tiles : sets()) {
-    std::vector<std::vector<float>> results;
-    auto bytes = [](const std::vector<float>& x) { return reinterpret_cast<const char*>(x.data()); };
-    for (int lanes : {48, 33, 16, 3}) {
-      std::vector<float> maxima(kLanes, -3.0f), scores(kCount * kLanes), sums(kLanes, 0.5f), keep = tall;
-      tiles->floats.rows_by_panel(bytes(rows), kDepth * 4, kCount, kDepth, panel.data(), lanes, 0.37f, scores.data(),
-                                  maxima.data());
-      results.push_back(scores);
-      results.push_back(maxima);
-      std::vector<int64_t> limits(kLanes);
-      for (int i = 0; i < kLanes; ++i) limits[i] = i - 2;
-      std::vector<float> bias(kCount * kLanes, 0.25f);
-      tiles->mask(scores.data(), kCount, lanes, bias.data(), limits.data(), 3, maxima.data());
-      results.push_back(scores);
-      std::vector<uint64_t> counters(kLanes);
-      for (int i = 0; i < kLanes; ++i) counters[i] = 0xfffffff0u + 5u * i;
-      tiles->dropout(99, counters.data(), 8, kCount, lanes, 1u << 23, 2.0f, keep.data());
-      results.push_back(keep);
-      std::vector<float> gradients = tall, probabilities = scores, inverse(kLanes, 0.01f), corrections(kLanes, 0.3f);
-      SoftmaxGradient inputs{keep.data(), maxima.data(), inverse.data(), corrections.data(), 0.5f};
-      tiles->floats.softmax_gradient(probabilities.data(), gradients.data(), kCount, lanes, inputs, nullptr);
-      results.push_back(probabilities);
-      results.push_back(gradients);
-      std::vector<float> before(kLanes, -2.0f), shifts(kLanes), fades(kLanes), largest = maxima;
-      before[1] = largest[2] = -std::numeric_limits<float>::infinity();
-      tiles->advance(largest.data(), lanes, before.data(), sums.data(), shifts.data(), fades.data());
-      results.insert(results.end(), {before, sums, shifts, fades});
-      tiles->floats.exponentials(scores.data(), kCount, lanes, maxima.data(), sums.data(), keep.data());
-      results.push_back(scores);
-      results.push_back(sums);
-      std::vector<float> target(kDepth * kLanes, 1.0f);
-      tiles->floats.columns_by_panel(bytes(rows), kDepth * 4, kDepth, kCount, scores.data(), lanes, maxima.data(),
-                                     target.data());
-      results.push_back(target);
-      tiles->scale_lanes(target.data(), kDepth, lanes, fades.data());
-      results.push_back(target);
-      std::vector<float> lines(kLanes * kDepth), again(kDepth * kLanes, 7.0f);
-      tiles->from_lanes(target.data(), lanes, kDepth, lines.data(), kDepth);
-      results.push_back(lines);
-      const char* pointers[kLanes];
-      for (int i = 0; i < kLanes; ++i) pointers[i] = bytes(lines) + i * kDepth * 4;
-      tiles->to_lanes(pointers, lanes, kDepth, again.data());
-      for (int64_t u = 0; u < kDepth; ++u) {
-        for (int i = 0; i < lanes; ++i) ASSERT_EQ(again[u * kLanes + i], target[u * kLanes + i]);
-      }
-    }
-    std::vector<float> target(kCount * kWidth, 1.0f), dots(kCount), weighed(5 * kDepth);
-    tiles->floats.rows_by_rows(bytes(left), kLanes * 4, kCount, kLanes, right.data(), kWidth, target.data());
-    results.push_back(target);
-    tiles->float_rows.dot(bytes(rows), kDepth * 4, kCount, kDepth, vector.data(), 32, 1, 1.5f, dots.data(), kCount);
-    results.push_back(dots);
-    tiles->float_rows.weigh(bytes(rows), kDepth * 4, kCount, kDepth, weights.data(), kCount, 5, weighed.data(), kDepth);
-    results.push_back(weighed);
-    results.push_back({tiles->row_dot(rows.data(), left.data(), 61), tiles->row_maximum(rows.data(), 61)});
-    std::vector<float> line = rows;
-    results.push_back({tiles->row_exponentials(line.data(), 61, 2.5f)});
-    results.push_back(line);
-    if (first.empty()) first = results;
-    ASSERT_EQ(first.size(), results.size());
-    for (size_t i = 0; i < first.size(); ++i) {
-      EXPECT_EQ(std::memcmp(first[i].data(), results[i].data(), first[i].size() * 4), 0) << tiles->name << " " << i;
-    }
-  }
-}
-
-// A row of narrow elements is what its widened copy is, and a vector what it is by itself, whatever meets the rows with
-// it.
-TEST(AttentionTiles, FewVectorsMeetRowsOfEveryKind) {
-  constexpr int64_t kCount = 150;  // more than are weighed together
-  for (const AttentionTiles* tiles : sets()) {
-    for (int64_t depth : {29, 64, 128}) {
-      const int64_t padded = (depth + 15) / 16 * 16, rows = kCount * depth;
-      std::vector<float> source = numbers(rows, 1), vectors = numbers(8 * padded, 2), weights = numbers(8 * kCount, 3);
-      for (int v = 0; v < 8; ++v) std::fill_n(vectors.begin() + v * padded + depth, padded - depth, 0.0f);
-      struct Kind {
-        const AttentionRows& products;
-        std::vector<uint16_t> elements;
-        std::vector<float> widened;
-      };
-      std::vector<Kind> kinds{{tiles->half_rows, {}, {}}, {tiles->bfloat16_rows, {}, {}}};
-      for (float x : source) {
-        kinds[0].elements.push_back(float_to_float16(x));
-        kinds[0].widened.push_back(float16_to_float(kinds[0].elements.back()));
-        kinds[1].elements.push_back(float_to_bfloat16(x));
-        kinds[1].widened.push_back(bfloat16_to_float(kinds[1].elements.back()));
-      }
-      auto dot = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
-        std::vector<float> result(count * kCount);
-        products.dot(static_cast<const char*>(data), depth * size, kCount, depth, vectors.data() + first * padded,
-                     padded, count, 0.7f, result.data(), kCount);
-        return result;
-      };
-      auto weigh = [&](const AttentionRows& products, const void* data, int64_t size, int first, int count) {
-        std::vector<float> result(count * depth);
-        products.weigh(static_cast<const char*>(data), depth * size, kCount, depth, weights.data() + first * kCount,
-                       kCount, count, result.data(), depth);
-        return result;
-      };
-      if (tiles->bfloat16_pair_rows.dot != nullptr && depth % 2 == 0) {
-        const AttentionRows& pairs = tiles->bfloat16_pair_rows;
-        std::vector<uint16_t> rounded;
-        for (float x : vectors) rounded.push_back(float_to_bfloat16(x));
-        const int64_t pair_stride = (depth / 2 + 15) / 16 * 16;
-        ASSERT_EQ(pair_stride * 2, padded);
-        auto pair_dot = [&](int first, int count) {
-          std::vector<float> result(count * kCount);
-          pairs.dot(reinterpret_cast<const char*>(kinds[1].elements.data()), depth * 2, kCount, depth / 2,
-                    rounded.data() + first * padded, pair_stride, count, 0.7f, result.data(), kCount);
-          return result;
-        };
-        std::vector<float> dots, sums;
-        for (int v = 0; v < 8; ++v) {
-          for (float x : pair_dot(v, 1)) dots.push_back(x);
-          for (float x : weigh(pairs, kinds[1].elements.data(), 2, v, 1)) sums.push_back(x);
-        }
-        for (int count = 2; count <= 8; ++count) {
-          EXPECT_EQ(pair_dot(0, count), std::vector<float>(dots.begin(), dots.begin() + count * kCount)) << count;
-          EXPECT_EQ(weigh(pairs, kinds[1].elements.data(), 2, 0, count),
-                    std::vector<float>(sums.begin(), sums.begin() + count * depth))
-              << count;
-        }
-      }
-      for (const Kind& kind : kinds) {
-        for (int count = 1; count <= 8; ++count) {
-          std::vector<float> dots, sums;
-          for (int v = 0; v < count; ++v) {
-            for (float x : dot(tiles->float_rows, kind.widened.data(), 4, v, 1)) dots.push_back(x);
-            for (float x : weigh(tiles->float_rows, kind.widened.data(), 4, v, 1)) sums.push_back(x);
-          }
-          EXPECT_EQ(dot(tiles->float_rows, kind.widened.data(), 4, 0, count), dots) << tiles->name << " " << count;
-          EXPECT_EQ(dot(kind.products, kind.elements.data(), 2, 0, count), dots) << tiles->name << " " << count;
-          EXPECT_EQ(weigh(tiles->float_rows, kind.widened.data(), 4, 0, count), sums) << tiles->name << " " << count;
-          EXPECT_EQ(weigh(kind.products, kind.elements.data(), 2, 0, count), sums) << tiles->name << " " << count;
-        }
-      }
-    }
-  }
-}
-
-// The bound grows with the argument: 1 / ln 2 and the product with it are rounded.
-TEST(AttentionTiles, ExponentialsAreWithinTwoUlpAndTheRoundingOfTheirArgument) {
-  for (const AttentionTiles* tiles : sets()) {
-    std::vector<float> row;
-    for (float x = -86; x <= 0; x += 0.0137f) row.push_back(x);
-    std::vector<float> values = row;
-    tiles->row_exponentials(values.data(), static_cast<int64_t>(values.size()), 0);
-    for (size_t i = 0; i < row.size(); ++i) {
-      double want = std::exp(static_cast<double>(row[i]));
-      ASSERT_NEAR(values[i] / want, 1.0, 2.4e-7 + std::abs(row[i]) * 1.25 * 0x1p-24) << row[i];
-    }
-    float special[] = {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 0, -200};
-    tiles->row_exponentials(special, 4, 0);
-    EXPECT_EQ(special[0], 0.0f);
-    EXPECT_TRUE(std::isnan(special[1]));
-    EXPECT_EQ(special[2], 1.0f);
-    EXPECT_EQ(special[3], 0.0f);
   }
 }
 
