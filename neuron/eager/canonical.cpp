@@ -93,16 +93,21 @@ void extend_rows(const Command& command, int64_t size, CanonicalCommand& canonic
 bool canonicalise(const Command& command, CanonicalCommand& result, const char** reason) {
   int kept[kMaxRecordedRank], reduced[kMaxRecordedRank];
   int kept_count = 0, reduced_count = 0;
-  int last_reduced = -1;
+  int last_reduced = -1, empty = -1;
   for (int d = 0; d < command.rank; ++d) {
     bool is_reduced = (command.reduced >> d) & 1;
     if (is_reduced) last_reduced = d;
     if (command.sizes[d] == 1) continue;
     if (is_reduced) {
       reduced[reduced_count++] = d;
+      if (command.sizes[d] == 0) empty = d;
     } else {
       kept[kept_count++] = d;
     }
+  }
+  if (empty >= 0) {  // whatever the others are, nothing is reduced
+    reduced[0] = empty;
+    reduced_count = 1;
   }
   bool kept_inside = kept_count > 0 && kept[kept_count - 1] > last_reduced;
   sort_dimensions(command, kept, kept_count);

@@ -127,8 +127,9 @@ void random_integer(Context& c) {
 // exponential(lambda): never 0, so that it can divide.
 void exponential(Context& c) {
   const bool wide = c.compute() == DType::Float64;
+  const double least = wide ? 0x1p-54 : c.common() == DType::Float16 ? 0x1p-24 : 0x1p-25;  // no less is above 0 there
   Expression v = 1.0 - unit(c, c.compute());
-  Expression sample = max(-(wide ? log(v) : log_of_unit(v)), wide ? 0x1p-54 : 0x1p-25);
+  Expression sample = max(-(wide ? log(v) : log_of_unit(v)), least);
   c.set_output(sample / parameter(c, 0));
 }
 // cauchy(median, sigma).

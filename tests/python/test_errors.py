@@ -68,6 +68,10 @@ def test_two_devices_are_named():
         match="Expected all tensors to be on the same device, but found at least two devices, neuron:0 and cpu!",
     ):
         x + torch.ones(2)
+    with pytest.raises(RuntimeError, match="neuron:0 and cpu!"):
+        x[torch.tensor([0, 1])] = torch.ones(2)  # indices may lie on the host, values may not
+    with pytest.raises(RuntimeError, match="neuron:0 and cpu!"):
+        torch.nonzero(x, out=torch.empty(0, dtype=torch.long))
     with pytest.raises(RuntimeError, match="neuron:0 and neuron:1!"):
         x + torch.ones(2, device="neuron:1")
     assert (x + torch.tensor(1.0)).tolist() == [2, 2]

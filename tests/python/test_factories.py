@@ -81,6 +81,8 @@ def test_deterministic_fill():
     try:
         assert torch.empty(3, device="neuron").isnan().all()
         assert torch.empty(2, dtype=torch.int32, device="neuron").tolist() == [2**31 - 1] * 2
+        grown = torch.zeros(2, device="neuron").resize_(4).cpu()
+        assert grown[:2].tolist() == [0, 0] and grown[2:].isnan().all()
     finally:
         torch.use_deterministic_algorithms(False)
 
@@ -98,4 +100,5 @@ def test_equal():
     y = torch.arange(5, device="neuron")
     assert torch.equal(y, torch.arange(5, device="neuron"))
     assert not torch.equal(y, torch.arange(4, device="neuron"))
+    assert torch.equal(y, y.float()) and not torch.equal(y, y + 0.5)  # dtypes are promoted
     assert torch.equal(torch.empty(0, device="neuron"), torch.empty(0, device="neuron"))

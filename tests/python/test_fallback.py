@@ -83,6 +83,12 @@ def test_out_and_inplace_are_written_back():
     assert torch.equal(y.cpu(), x.clone().igamma_(torch.ones(5)))
 
 
+def test_a_factor_of_integers_counts_with_its_whole_part():
+    x, index, source = torch.arange(5), torch.tensor([4, 0]), torch.tensor([3, 4])
+    actual = x.to("neuron").index_add(0, index.to("neuron"), source.to("neuron"), alpha=2.5)
+    assert torch.equal(actual.cpu(), x.index_add(0, index, source, alpha=2.5))
+
+
 def test_mutated_lists_are_written_back():
     tensors = [torch.rand(3), torch.rand(2)]
     device = [t.to("neuron") for t in tensors]

@@ -75,6 +75,30 @@ def test_storage_and_copies_are_exact(float64_in_float32: None):
     assert torch.cat([x.to("neuron"), x.to("neuron")]).cpu().equal(torch.cat([x, x]))
 
 
+def test_printing_and_loss_scaling_do_not_warn(run_python):
+    result = run_python(
+        """
+        import warnings
+        import torch
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            x = torch.tensor([1e-3, 1.5, 300.0], device="neuron", requires_grad=True)
+            text = str(x)
+            scaler = torch.amp.GradScaler("neuron")
+            optimizer = torch.optim.SGD([x], lr=0.1)
+            scaler.scale(x.sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            print(len(caught), text)
+            x.double() * 2
+            print([str(w.message)[:8] for w in caught])
+        """
+    )
+    assert result.stdout.splitlines()[0].startswith("0 tensor(["), result
+    assert result.stdout.splitlines()[-1] == "['Trainium']", result
+
+
 def test_warned_once_and_only_of_arithmetic(run_python):
     result = run_python(
         """

@@ -44,6 +44,16 @@ def test_layer_norm_of_strided_and_empty() -> None:
         assert F.layer_norm(torch.empty(0, 4, device=DEVICE), (4,)).shape == (0, 4)
 
 
+@pytest.mark.parametrize("module", [torch.nn.LayerNorm, torch.nn.RMSNorm])
+@pytest.mark.parametrize("sizes", [(0, 8), (3, 0, 8), (0, 3, 8), (2, 0, 3, 8), (2, 3, 0, 8)])
+def test_parameters_of_nothing_have_no_gradient(module: type[torch.nn.Module], sizes: tuple[int, ...]) -> None:
+    layer = module(8).to(DEVICE)
+    for used in [torch.full((n,), 7.0, device=DEVICE) for n in (8, 8, 8, 8)]:  # memory that is not zero by chance
+        del used
+    layer(torch.empty(sizes, device=DEVICE, requires_grad=True)).sum().backward()
+    assert [p.grad.abs().sum().item() for p in layer.parameters()] == [0.0] * len(list(layer.parameters()))
+
+
 @pytest.mark.parametrize("norm", ["layer", "rms"])
 def test_parameters_of_several_dimensions_need_not_be_contiguous(norm: str) -> None:
     x, gradient = values(torch.float32, (3, 4, 5)), values(torch.float32, (3, 4, 5), 4)

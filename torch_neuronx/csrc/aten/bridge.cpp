@@ -223,6 +223,46 @@ at::Tensor to_dtype(const at::Tensor& tensor, at::ScalarType dtype) {
   return converted;
 }
 
+namespace {
+
+// The bytes a tensor's elements lie between.
+std::pair<const char*, const char*> memory_range(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const auto* begin = static_cast<const char*>(impl.unsafe_storage().unsafeGetStorageImpl()->data());
+  begin += static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
+  int64_t last = 0;
+  for (int64_t d = 0; d < impl.dim(); ++d) last += (impl.size(d) - 1) * impl.stride(d);
+  return {begin, begin + static_cast<size_t>(last + 1) * impl.itemsize()};
+}
+
+bool share_memory(const at::Tensor& a, const at::Tensor& b) {
+  const auto storage = [](const at::Tensor& tensor) {
+    return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  };
+  if (storage(a) != storage(b) || a.numel() == 0 || b.numel() == 0) return false;
+  const auto [a_begin, a_end] = memory_range(a);
+  const auto [b_begin, b_end] = memory_range(b);
+  return a_begin < b_end && b_begin < a_end;
+}
+
+bool are_identical_views(const at::Tensor& a, const at::Tensor& b) {
+  return a.storage_offset() == b.storage_offset() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
+}
+
+at::Tensor copied(const at::Tensor& tensor) {
+  at::Tensor copy = empty(tensor.sizes(), tensor.scalar_type(), tensor.device());
+  record_copy(copy, tensor);
+  return copy;
+}
+
+}  // namespace
+
+at::Tensor apart_from(const at::Tensor& output, const at::Tensor& input, bool element_wise) {
+  if (!share_memory(output, input) || (element_wise && are_identical_views(output, input))) return input;
+  return copied(input);
+}
+
 void check_no_overlap(const at::Tensor& output, const at::Tensor& input) { at::assert_no_overlap(output, input); }
 void check_no_partial_overlap(const at::Tensor& output, const at::Tensor& input) {
   at::assert_no_partial_overlap(output, input);
@@ -293,6 +333,16 @@ namespace {
 using TensorArguments = c10::SmallVector<eager::TensorArgument, 4>;
 using References = c10::SmallVector<TensorReference, 8>;
 using RegionInputs = c10::SmallVector<eager::RegionInput, 6>;
+using Copies = c10::SmallVector<at::Tensor, 1>;
+
+// `input`, or a recorded copy of it, which `copies` keeps, where an output shares its memory.
+const at::Tensor& separated(TensorReferences outputs, const at::Tensor& input, bool element_wise, Copies& copies) {
+  for (const TensorReference& output : outputs) {
+    if (!share_memory(*output.tensor, input)) continue;
+    if (!element_wise || !are_identical_views(*output.tensor, input)) return copies.emplace_back(copied(input));
+  }
+  return input;
+}
 
 References references_to(std::span<const at::Tensor> tensors) {
   References references;
@@ -353,8 +403,13 @@ void record_row(const lowering::Operator& op, DType common, at::IntArrayRef size
   if (!writes) return;
   if (is_wide(common)) [[unlikely]]
     common = region_precision(op, common);
+  // A row's results may be written before another row is read.
+  Copies copies;
   RegionInputs region_inputs;
-  for (const Input& input : inputs) add_input(region_inputs, input);
+  for (const Input& input : inputs) {
+    const bool on_device = input.tensor != nullptr && is_neuron(*input.tensor);
+    add_input(region_inputs, on_device ? Input(separated(outputs, *input.tensor, true, copies)) : input);
+  }
   eager::record_region(torch_neuronx::current_stream(outputs.front().tensor->device()), op, common,
                        {sizes.data(), sizes.size()}, reduced, {targets.data(), targets.size()},
                        {region_inputs.data(), region_inputs.size()}, attributes, recording_threads());
@@ -370,13 +425,15 @@ void record_row(const lowering::Operator& op, DType common, at::IntArrayRef size
 void record_kernel(const kernels::Kernel& kernel, TensorReferences outputs, TensorReferences inputs,
                    std::span<const int64_t> attributes, std::span<const Scalar> scalars, bool reads_outputs) {
   TensorArguments targets, sources;
+  Copies copies;  // kernels read and write in orders of their own
   bool wide = false;
   for (const TensorReference& output : outputs) {
     wide |= is_wide(targets.emplace_back(write_argument(*output.tensor)).dtype);
   }
   for (const TensorReference& input : inputs) {
     if (!input.tensor->defined()) continue;
-    wide |= is_wide(sources.emplace_back(read_argument(*input.tensor)).dtype);
+    const at::Tensor& source = separated(outputs, *input.tensor, false, copies);
+    wide |= is_wide(sources.emplace_back(read_argument(source)).dtype);
   }
   if (wide && computes_in_float32(kernel)) [[unlikely]] {
     return record_kernel_in_float32(kernel, outputs, inputs, attributes, scalars, reads_outputs);

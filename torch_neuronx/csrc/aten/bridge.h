@@ -74,6 +74,9 @@ at::Tensor host_copy(const at::Tensor& tensor, eager::FlushReason reason = eager
 // Records output <- input with broadcasting and conversion.
 void record_copy(const at::Tensor& output, const at::Tensor& input);
 void record_fill(const at::Tensor& output, const at::Scalar& value);
+// `input`, or a recorded copy of it where it shares memory with `output`. Identical views are shared on purpose by what
+// works element for element: `element_wise` lets them pass.
+at::Tensor apart_from(const at::Tensor& output, const at::Tensor& input, bool element_wise = false);
 // CPU's texts: "unsupported operation: some elements of the input tensor and the written-to tensor …".
 void check_no_overlap(const at::Tensor& output, const at::Tensor& input);          // any overlap
 void check_no_partial_overlap(const at::Tensor& output, const at::Tensor& input);  // identical views pass

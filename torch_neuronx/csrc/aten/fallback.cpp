@@ -83,6 +83,12 @@ void fall_back(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; ++i) bytes += device_bytes(stack[base + i]);
   replace_generators(op, stack, base);
+  for (size_t i = 0; i < count; ++i) {
+    const c10::IValue& given = stack[base + i];
+    if (!schema.arguments()[i].is_out() || !given.isTensor() || is_neuron(given.toTensor())) continue;
+    TORCH_CHECK(!given.toTensor().defined(), "Expected all tensors to be on the same device, but found at least two ",
+                "devices, ", device_of_call(stack, base), " and ", given.toTensor().device(), "!");
+  }
 
   at::native::cpu_fallback(on_the_cpu(op), &stack, /*error_on_views=*/true);
 

@@ -93,9 +93,6 @@ void equal(Arguments& arguments) {
   const at::Tensor* both[] = {&self, &other};
   TORCH_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: ", self.device(),
               " and ", other.device());
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(),
-              "Expected all tensors to have the same dtype, but found at least two dtypes, ", self.scalar_type(),
-              " and ", other.scalar_type(), "!");
   common_device(both);
   bool result = self.sizes().equals(other.sizes());
   if (result && self.numel() != 0) {

@@ -76,6 +76,10 @@ void write_along(Arguments& arguments) {
     decline();
   }
   dtype_of(self);
+  if constexpr (kAdd) {
+    // The CPU takes the whole part of such a factor, which the Meta kernel refuses.
+    if (arguments.scalar(4).isFloatingPoint() && !self.is_floating_point() && !self.is_complex()) decline();
+  }
   const at::Tensor& out = arguments.output();
   check_no_internal_overlap(out);
   check_no_overlap(out, source);

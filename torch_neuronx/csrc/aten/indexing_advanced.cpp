@@ -165,6 +165,10 @@ void index_put(Arguments& arguments) {
     arguments.give(self);
     return;
   }
+  if (!is_host_number(given)) {
+    const at::Tensor* both[] = {&self, &given};
+    common_device(both);
+  }
   Resolved resolved = resolve(self, indices);
   const at::Tensor values = is_neuron(given) ? given : to_device(given, self.device());
   if (values.dim() > static_cast<int64_t>(resolved.shape.size())) decline();
@@ -221,7 +225,6 @@ void masked_scatter(Arguments& arguments) {
   dtype_of(self);
   check_no_internal_overlap(self);
   check_no_overlap(self, mask);
-  check_no_overlap(self, source);
   static const kernels::Kernel& found = kernel("masked_scatter");
   if (self.numel() != 0) record_kernel(found, {self}, {expand(mask, self.sizes()), source}, {}, {}, true);
   arguments.give(self);

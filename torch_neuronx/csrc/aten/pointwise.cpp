@@ -116,6 +116,7 @@ PointwiseKernel::PointwiseKernel(const PointwiseRow& row, const lowering::Operat
   const std::string_view rule = row.lowering;
   contiguous_result_ =
       rule == "masked_fill" || rule == "log_sigmoid_forward" || std::string_view(row.op) == "pow.Scalar";
+  fills_ = rule == "masked_fill";
   keeps_second_number_ = rule == "mul" || rule == "div" || rule == "floor_divide";
   divides_ = rule == "div" || rule == "floor_divide" || rule == "remainder" || rule == "fmod";
   for (const c10::Argument& argument : schema.arguments()) {
@@ -423,13 +424,16 @@ void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
   if (!accepts(common)) decline();
   const at::Device device = common_device(std::span(all.data(), all.size()), /*host_numbers=*/true);
   if (inplace_ >= 0) outputs.push_back(*operands.tensors[0]);
+  at::Tensor number;  // that fills, if it is an element of what it fills
   for (const at::Tensor& output : outputs) {
     // A number on the host cannot be written by the device.
     TORCH_CHECK(is_neuron(output), "Expected all tensors to be on the same device, but found at least two devices, ",
                 device, " and ", output.device(), "!");
     check_no_internal_overlap(output);
-    for (const at::Tensor* tensor : operands.tensors) {
-      if (!tensor->is_same(output) && !is_host_number(*tensor)) check_no_partial_overlap(output, *tensor);
+    for (const at::Tensor*& tensor : operands.tensors) {
+      if (tensor->is_same(output) || is_host_number(*tensor)) continue;
+      if (fills_ && tensor->dim() == 0) tensor = &(number = apart_from(output, *tensor));
+      check_no_partial_overlap(output, *tensor);
     }
   }
 

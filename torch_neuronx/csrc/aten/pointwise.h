@@ -102,6 +102,7 @@ class PointwiseKernel {
   std::vector<Parameter> parameters_;
   bool promote_to_float_;
   bool contiguous_result_;    // as the CPU's implementation makes it
+  bool fills_;                // masked_fill
   bool keeps_second_number_;  // of a product or quotient
   bool divides_;              // raises on an integer divisor of zero
   uint8_t accepts_;

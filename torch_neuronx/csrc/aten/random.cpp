@@ -35,6 +35,7 @@ void record_distribution(const lowering::Operator& op, const at::Tensor& output,
                          const std::optional<at::Generator>& generator, std::initializer_list<Input> parameters,
                          std::initializer_list<int64_t> attributes = {}) {
   if (output.numel() == 0) return;
+  check_no_internal_overlap(output);
   const PhiloxState state = reserve(generator, output.device(), output.numel());
   const at::DimVector strides = row_major(output.sizes());
   c10::SmallVector<Input, 8> inputs{Input::index(0, {strides.data(), strides.size()}), Input(state.seed),

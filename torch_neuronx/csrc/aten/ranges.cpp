@@ -68,7 +68,8 @@ void triangle(Arguments& arguments) {
   strides[strides.size() - 1] = 1;
   static const lowering::Operator& op = operator_named(kUpper ? "triu" : "tril");
   check_no_internal_overlap(out);
-  record_elementwise(op, dtype_of(self), out, {Input(self), Input::index(-arguments.integer(1), strides)});
+  const at::Tensor source = apart_from(out, self, true);
+  record_elementwise(op, dtype_of(self), out, {Input(source), Input::index(-arguments.integer(1), strides)});
 }
 
 const Registration registrations[] = {

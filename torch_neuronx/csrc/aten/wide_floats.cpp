@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 #include <vector>
 
@@ -31,10 +32,18 @@ constexpr std::string_view kArithmeticKernels[] = {
     "nll_loss_scales",
 };
 
+std::atomic<TorchAsks> torch_asks{nullptr};
+
 bool warn_and_ask() {
-  TORCH_WARN_ONCE(
-      "Trainium computes float64 and complex128 in float32; the embedded neuron device computes them exactly. Set "
-      "torch.backends.neuron.float64 = \"float32\" to compute them as Trainium does.");
+  static std::atomic<bool> warned{false};
+  if (!warned.load(std::memory_order_relaxed)) {
+    const TorchAsks asks = torch_asks.load(std::memory_order_relaxed);
+    if ((asks == nullptr || !asks()) && !warned.exchange(true)) {
+      TORCH_WARN(
+          "Trainium computes float64 and complex128 in float32; the embedded neuron device computes them exactly. Set "
+          "torch.backends.neuron.float64 = \"float32\" to compute them as Trainium does.");
+    }
+  }
   return torch_neuronx::float64_as_float32();
 }
 
@@ -47,6 +56,8 @@ bool is_wide(const at::Tensor& tensor) {
 }
 
 }  // namespace
+
+void set_torch_asks(TorchAsks asks) { torch_asks.store(asks, std::memory_order_relaxed); }
 
 DType region_precision(const lowering::Operator& op, DType common) {
   if (op.name == "fill" || !warn_and_ask()) return common;

@@ -18,6 +18,11 @@ namespace neuron::aten {
 
 constexpr bool is_wide(DType dtype) { return dtype == DType::Float64 || dtype == DType::Complex128; }
 
+// True when PyTorch's Python code itself asks for the operation (to print a tensor, to scale a loss): such a use is not
+// warned of. Asked from any thread, with or without the GIL.
+using TorchAsks = bool (*)();
+void set_torch_asks(TorchAsks asks);
+
 // The common dtype a region computes in: `common`, or its half under the setting. Warns once per process of a wide one.
 // Filling stores a number and computes nothing.
 DType region_precision(const lowering::Operator& op, DType common);

@@ -20,6 +20,7 @@ void bind_graphs(nanobind::module_& module);
 void bind_options(nanobind::module_& module);
 void bind_diagnostics(nanobind::module_& module);
 void bind_source_lines(nanobind::module_& module);
+void bind_torch_callers();
 void bind_autograd_threads(nanobind::module_& module);
 
 }  // namespace torch_neuronx

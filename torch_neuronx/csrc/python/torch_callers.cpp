@@ -1,0 +1,43 @@
+// Whether PyTorch's own Python code asks for an operation: it computes in float64 to print a tensor and to scale a
+// loss.
+#include <Python.h>
+#include <nanobind/nanobind.h>
+
+#include <string_view>
+
+#include "torch_neuronx/csrc/aten/wide_floats.h"
+#include "torch_neuronx/csrc/python/bindings.h"
+
+namespace torch_neuronx {
+namespace {
+
+namespace nb = nanobind;
+
+constexpr std::string_view kFiles[] = {"torch/_tensor_str.py", "torch/amp/grad_scaler.py"};
+
+// Operations run with the GIL released. A thread that Python does not know has no frames, and is not made known.
+bool torch_asks() {
+  if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == nullptr) return false;
+  const nb::gil_scoped_acquire held;
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) return false;
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  const nb::object keeper = nb::steal(reinterpret_cast<PyObject*>(code));
+  Py_ssize_t length = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
+  if (text == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const std::string_view file(text, static_cast<size_t>(length));
+  for (std::string_view name : kFiles) {
+    if (file.ends_with(name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void bind_torch_callers() { neuron::aten::set_torch_asks(&torch_asks); }
+
+}  // namespace torch_neuronx
