@@ -177,6 +177,7 @@ void scatter_lines(const TensorView& self, C* to, const TensorView& index, const
 }
 
 // The same for narrow floats where lines have no gaps: each line is widened, receives its contributions and is rounded.
+// Indices are checked line by line: what was written before one is refused has no value.
 template <typename E, typename Update>
 void scatter_narrow_lines(const TensorView& self, const TensorView& index, const TensorView& source, int64_t dimension,
                           int threads, const Update& update) {
@@ -200,6 +201,7 @@ void scatter_narrow_lines(const TensorView& self, const TensorView& index, const
             S* line = self.as<S>() + offsets[0] + j * steps[0];
             const auto* pick = picks + offsets[1] + j * steps[1];
             const S* value = source.as<S>() + offsets[2] + j * steps[2];
+            check_line(pick, 1, length, dimension, width);
             load_line<E>(line, 1, wide, width);
             for (int64_t l = 0; l < length; ++l) update(wide[pick[l]], value[l]);
             store_line<E>(wide, line, 1, width);
@@ -218,7 +220,6 @@ void run_scatter(const Call& call) {
   TensorView self = at_least_1d(call.outputs[0]), index = at_least_1d(call.inputs[0]);
   int64_t dimension = call.attributes[0];
   auto how = static_cast<Combine>(call.attributes[1]);
-  check_indices(index, dimension, self.sizes[dimension]);
   if (index.numel() == 0) return;
   TensorView source = index;
   alignas(16) char value[16] = {};
@@ -233,6 +234,9 @@ void run_scatter(const Call& call) {
     source.data = value;
     for (int64_t& stride : source.strides) stride = 0;
   }
+  const bool narrow = is_reduced_float(self.dtype);
+  const bool plain = self.strides[dimension] == 1 && index.strides[dimension] == 1 && source.strides[dimension] == 1;
+  if (how == Combine::Assign || !narrow || !plain) check_indices(index, dimension, self.sizes[dimension]);
   if (how == Combine::Assign) {
     dispatch_size(dtype_size(self.dtype), [&](auto type) {
       using T = decltype(type);
@@ -253,8 +257,7 @@ void run_scatter(const Call& call) {
       if constexpr (!kIsNarrow<E>) {
         scatter_lines(self, self.as<C>(), index, source, from, dimension, call.threads, update);
       } else {
-        if (self.strides[dimension] == 1 && index.strides[dimension] == 1 && source.strides[dimension] == 1)
-          return scatter_narrow_lines<E>(self, index, source, dimension, call.threads, update);
+        if (plain) return scatter_narrow_lines<E>(self, index, source, dimension, call.threads, update);
         static thread_local Scratch memory;
         C* wide = memory.get<C>(self.numel());
         TensorView sums = self;
