@@ -41,8 +41,13 @@ NEURON_INLINE void store_halves(__m256 x, float* low, float* high) {
   }
 }
 
-// Asks for rows `ahead` bytes behind those it meets.
-template <typename Group, int kRows, bool kAsk>
+// In which order a tile asks for rows that lie `ahead` bytes behind its own: as it meets its own, or line after line,
+// which needs rows without gaps.
+enum class Asking { None, Rows, Lines };
+// How far ahead that is: with several groups arithmetic takes longer than memory, and caches keep less of what is far.
+constexpr int64_t kRowsAheadOfGroups = 16;
+
+template <typename Group, int kRows, Asking kAsk>
 NEURON_TARGET void dot_group_tile(const char* rows, int64_t row_bytes, int64_t depth, const float* group, float scale,
                                   float* result, int64_t result_stride, int64_t ahead) {
   __m256 sums[2][(kRows + 3) / 4 * 4];
@@ -63,11 +68,10 @@ NEURON_TARGET void dot_group_tile(const char* rows, int64_t row_bytes, int64_t d
   for (; u + 16 <= depth; u += 16) {
 #pragma GCC unroll 4
     for (int part = 0; part < 4; ++part) {
-      if constexpr (kAsk) {
 #pragma GCC unroll 8
-        for (int i = part * kRows / 4; i < (part + 1) * kRows / 4; ++i) {
-          __builtin_prefetch(rows + i * row_bytes + 4 * u + ahead, 0, 2);
-        }
+      for (int i = part * kRows / 4; i < (part + 1) * kRows / 4; ++i) {
+        if constexpr (kAsk == Asking::Rows) __builtin_prefetch(rows + i * row_bytes + 4 * u + ahead, 0, 2);
+        if constexpr (kAsk == Asking::Lines) __builtin_prefetch(rows + ahead + 4 * kRows * u + 64 * i, 0, 2);
       }
       meet(u + 4 * part, four);
     }
@@ -91,35 +95,38 @@ NEURON_TARGET void dot_group_tile(const char* rows, int64_t row_bytes, int64_t d
 }
 
 // All groups meet some rows while those are in the nearest cache.
-template <typename Group, int kRows, bool kAsk>
+template <typename Group, int kRows, Asking kAsk>
 NEURON_INLINE void dot_groups_of(const char* rows, int64_t row_bytes, int64_t depth, const float* panel, int groups,
                                  float scale, float* result, int64_t result_stride, int64_t ahead) {
   const int64_t group_floats = (depth + 3) / 4 * 16;
   dot_group_tile<Group, kRows, kAsk>(rows, row_bytes, depth, panel, scale, result, result_stride, ahead);
   for (int g = 1; g < groups; ++g) {
-    dot_group_tile<Group, kRows, false>(rows, row_bytes, depth, panel + g * group_floats, scale,
-                                        result + 4 * g * result_stride, result_stride, 0);
+    dot_group_tile<Group, kRows, Asking::None>(rows, row_bytes, depth, panel + g * group_floats, scale,
+                                               result + 4 * g * result_stride, result_stride, 0);
   }
 }
 
-template <typename Group, bool kAsk>
-NEURON_INLINE void dot_groups_over(const char* rows, int64_t row_bytes, int64_t count, int64_t depth,
+template <typename Group, Asking kAsk>
+NEURON_TARGET void dot_groups_over(const char* rows, int64_t row_bytes, int64_t count, int64_t depth,
                                    const float* panel, int groups, float scale, float* result, int64_t result_stride,
                                    const char* next) {
+  const int64_t far = kAsk == Asking::Lines ? kRowsAheadOfGroups : kFarRows;
   int64_t k = 0;
   for (; k + kGroupRows <= count; k += kGroupRows, rows += kGroupRows * row_bytes) {
     dot_groups_of<Group, kGroupRows, kAsk>(rows, row_bytes, depth, panel, groups, scale, result + k, result_stride,
-                                           rows_ahead(rows, row_bytes, count - k, next));
+                                           rows_ahead(rows, row_bytes, count - k, next, far));
   }
   for (; k < count; ++k, rows += row_bytes) {
-    dot_groups_of<Group, 1, false>(rows, row_bytes, depth, panel, groups, scale, result + k, result_stride, 0);
+    dot_groups_of<Group, 1, Asking::None>(rows, row_bytes, depth, panel, groups, scale, result + k, result_stride, 0);
   }
 }
 
 template <typename Group>
 NEURON_TARGET void dot_groups(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* panel,
                               int groups, float scale, float* result, int64_t result_stride, const char* next, float*) {
-  dot_groups_over<Group, true>(rows, row_bytes, count, depth, panel, groups, scale, result, result_stride, next);
+  auto* body = groups > 1 && row_bytes == 4 * depth ? dot_groups_over<Group, Asking::Lines>
+                                                    : dot_groups_over<Group, Asking::Rows>;
+  body(rows, row_bytes, count, depth, panel, groups, scale, result, result_stride, next);
 }
 
 // Of elements of 16 bits: some rows are widened, then meet all groups.
@@ -131,7 +138,7 @@ NEURON_TARGET void dot_groups_widened(const char* rows, int64_t row_bytes, int64
   for (int64_t k = 0; k < count; k += kWidenedRows) {
     const int64_t part = count - k < kWidenedRows ? count - k : kWidenedRows;
     for (int64_t i = 0; i < part; ++i, rows += row_bytes) {
-      const int64_t ahead = rows_ahead(rows, row_bytes, count - k - i, next);
+      const int64_t ahead = rows_ahead(rows, row_bytes, count - k - i, next, kFarRows);
       float* target = widened + i * stride;
       int64_t u = 0;
       for (; u + 32 <= depth; u += 32) {
@@ -144,7 +151,7 @@ NEURON_TARGET void dot_groups_widened(const char* rows, int64_t row_bytes, int64
               depth - u >= 16 ? Elements::load(rows + 2 * u) : Elements::load_first(rows + 2 * u, depth - u));
       }
     }
-    dot_groups_over<FloatGroup, false>(reinterpret_cast<const char*>(widened), stride * 4, part, depth, panel, groups,
-                                       scale, result + k, result_stride, nullptr);
+    dot_groups_over<FloatGroup, Asking::None>(reinterpret_cast<const char*>(widened), stride * 4, part, depth, panel,
+                                              groups, scale, result + k, result_stride, nullptr);
   }
 }

@@ -37,10 +37,11 @@ class Ahead {
 // How far ahead rows are prefetched from kSlowVectors on, where arithmetic is slower than memory.
 constexpr int64_t kFarRows = 48;
 
-// How many bytes behind `rows`, of which `count` are left before the next ones, that row lies; 0 when there is none.
-NEURON_INLINE int64_t rows_ahead(const char* rows, int64_t row_bytes, int64_t count, const char* next) {
-  if (kFarRows < count) return kFarRows * row_bytes;
-  return next == nullptr ? 0 : next - rows + (kFarRows - count) * row_bytes;
+// How many bytes behind `rows` the row is that is `far` ahead of it, when `count` are left before the next ones; 0 when
+// there is none.
+NEURON_INLINE int64_t rows_ahead(const char* rows, int64_t row_bytes, int64_t count, const char* next, int64_t far) {
+  if (far < count) return far * row_bytes;
+  return next == nullptr ? 0 : next - rows + (far - count) * row_bytes;
 }
 
 // kChunks: of 16 units in a row, 0 when not known.
