@@ -25,6 +25,28 @@ constexpr uint64_t kNobodyWaits = ~uint64_t{0};
 
 thread_local bool task_runs_here = false;
 
+std::atomic<const WaitHooks*> wait_hooks{nullptr};
+
+// A thread's absence from what its hooks give up.
+class Away {
+ public:
+  Away() = default;
+  Away(const Away&) = delete;
+  Away& operator=(const Away&) = delete;
+  ~Away() {
+    if (hooks_ != nullptr) hooks_->enter(state_);
+  }
+  void begin() {
+    if (hooks_ != nullptr) return;
+    hooks_ = wait_hooks.load(std::memory_order_acquire);
+    if (hooks_ != nullptr) state_ = hooks_->leave();
+  }
+
+ private:
+  const WaitHooks* hooks_ = nullptr;
+  void* state_ = nullptr;
+};
+
 class Executor;
 
 class TaskQueue final : public Queue {
@@ -172,6 +194,7 @@ void Executor::wait(TaskQueue& queue, uint64_t sequence) {
   check_internal(sequence <= queue.submitted(), "waiting for task {} of a queue that has {}", sequence,
                  queue.submitted());
   check_internal(!task_runs_here, "a task waits for task {} of a queue", sequence);
+  Away away;  // ends after the lock
   Lock lock(mutex_);
   while (!done()) {
     if (stopped_)
@@ -181,6 +204,7 @@ void Executor::wait(TaskQueue& queue, uint64_t sequence) {
     auto changed = [&] { return changes_.load(std::memory_order_relaxed) != seen; };
     const bool others_run = running_;
     lock.unlock();
+    away.begin();
     spin_until(spin_microseconds(), [&] { return done() || (!others_run && changed()); });
     lock.lock();
     ++sleeping_waiters_;
@@ -276,6 +300,8 @@ Executor& executor_of(int core) {
 }
 
 }  // namespace
+
+void set_wait_hooks(const WaitHooks& hooks) { wait_hooks.store(new WaitHooks(hooks), std::memory_order_release); }
 
 bool inside_task() { return task_runs_here; }
 

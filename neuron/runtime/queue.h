@@ -37,6 +37,16 @@ class Queue {
   virtual void wait(uint64_t sequence) = 0;
 };
 
+// What a thread gives up while it waits for another one, which may need it: the lock of an interpreter, when a task's
+// memory belongs to an object of its. `leave` is called without locks of the queues and returns what `enter` is given
+// when the wait ends; both run on the waiting thread and must not throw.
+struct WaitHooks {
+  void* (*leave)();
+  void (*enter)(void* state);
+};
+// Once, before threads wait; for the whole process.
+void set_wait_hooks(const WaitHooks& hooks);
+
 // Whether the calling thread is running a task: it must not wait for a queue then.
 bool inside_task();
 

@@ -202,6 +202,30 @@ TEST(Queue, HelpedTaskCostsLessThanAMicrosecond) {
 #endif
 }
 
+std::atomic<int> left{0}, entered{0};
+
+TEST(Queue, AThreadThatWaitsForAnotherGivesUpWhatTheOtherNeeds) {
+  static const neuron::runtime::WaitHooks hooks{[]() -> void* {
+                                                  ++left;
+                                                  return &left;
+                                                },
+                                                [](void* state) { entered += state == &left; }};
+  neuron::runtime::set_wait_hooks(hooks);
+  Queue& queue = create_queue(3);
+  queue.run(call([] {}));  // which the waiting thread does itself
+  EXPECT_EQ(left, 0);
+  std::promise<void> runs;
+  const uint64_t sequence = queue.submit(call([&] {
+    runs.set_value();
+    while (left == 0) std::this_thread::yield();
+  }));
+  runs.get_future().wait();  // on the executor
+  queue.wait(sequence);
+  EXPECT_EQ(left, 1);
+  EXPECT_EQ(entered, 1);
+  neuron::runtime::set_wait_hooks({[]() -> void* { return nullptr; }, [](void*) {}});
+}
+
 // Last: nothing can be submitted afterwards.
 TEST(QueueShutdown, DrainsAndRefuses) {
   Queue& queue = create_queue(0);

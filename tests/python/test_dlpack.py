@@ -45,6 +45,26 @@ def test_the_importer_keeps_the_memory_alive():
     assert y.sum().item() == 7000.0
 
 
+def test_a_host_read_lets_the_executor_release_what_was_imported(run_python):
+    result = run_python(
+        """
+        import torch
+
+        stream = torch.neuron.current_stream()
+        for _ in range(300):
+            exported = torch.rand(100000, device="neuron")
+            imported = torch.from_dlpack(exported)
+            result = imported.sort()[0]
+            del exported, imported
+            stream.query()  # the executor begins; it is the last to hold the memory, whose object is Python's
+            result.data_ptr()  # waits for it
+        print("through")
+        """,
+        timeout=100,
+    )
+    assert result.stdout.split() == ["through"], result
+
+
 def test_non_contiguous():
     x = torch.arange(12.0, device="neuron").reshape(3, 4).t()[1:]
     y = torch.from_dlpack(x)

@@ -21,6 +21,7 @@ void bind_options(nanobind::module_& module);
 void bind_diagnostics(nanobind::module_& module);
 void bind_source_lines(nanobind::module_& module);
 void bind_torch_callers();
+void bind_interpreter_lock();
 void bind_autograd_threads(nanobind::module_& module);
 
 }  // namespace torch_neuronx

@@ -18,6 +18,7 @@ NB_MODULE(_C, module) {
   torch_neuronx::bind_options(module);
   torch_neuronx::bind_diagnostics(module);
   torch_neuronx::bind_source_lines(module);
+  torch_neuronx::bind_interpreter_lock();
   torch_neuronx::bind_torch_callers();
   torch_neuronx::bind_autograd_threads(module);
 }

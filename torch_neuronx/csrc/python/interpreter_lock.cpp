@@ -1,0 +1,25 @@
+// A thread that waits for the device lets go of the GIL: the executor may be releasing memory that belongs to a Python
+// object (imported through DLPack), for which it needs the GIL.
+#include <Python.h>
+
+#include "neuron/runtime/queue.h"
+#include "torch_neuronx/csrc/python/bindings.h"
+
+namespace torch_neuronx {
+namespace {
+
+// PyTorch calls into the device with and without the GIL.
+void* leave_interpreter() {
+  if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == nullptr || PyGILState_Check() == 0) return nullptr;
+  return PyEval_SaveThread();
+}
+
+void enter_interpreter(void* state) {
+  if (state != nullptr) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+}
+
+}  // namespace
+
+void bind_interpreter_lock() { neuron::runtime::set_wait_hooks({leave_interpreter, enter_interpreter}); }
+
+}  // namespace torch_neuronx
