@@ -45,6 +45,9 @@ CASES: dict[str, Callable[[str], object]] = {
     "unfold": lambda d: torch.ones(3, device=d).unfold(0, 5, 1),
     "view_as_complex": lambda d: torch.view_as_complex(torch.ones(3, device=d)),
     "clamp without bounds": lambda d: torch.clamp(torch.ones(3, device=d)),
+    "max of nothing": lambda d: torch.empty(2, 0, device=d).max(1),
+    "min of nothing": lambda d: torch.empty(0, 3, device=d).min(0),
+    "argmax of nothing": lambda d: torch.empty(2, 0, device=d).argmax(1),
     "tril": lambda d: torch.ones(3, device=d).tril(),
 }
 

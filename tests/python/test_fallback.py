@@ -89,6 +89,11 @@ def test_a_factor_of_integers_counts_with_its_whole_part():
     assert torch.equal(actual.cpu(), x.index_add(0, index, source, alpha=2.5))
 
 
+def test_nansum_over_an_empty_list_of_dimensions():
+    x = torch.tensor([[1.0, float("nan")], [2.0, 3.0]])
+    assert torch.equal(torch.nansum(x.to("neuron"), []).cpu(), torch.nansum(x, []))
+
+
 def test_mutated_lists_are_written_back():
     tensors = [torch.rand(3), torch.rand(2)]
     device = [t.to("neuron") for t in tensors]

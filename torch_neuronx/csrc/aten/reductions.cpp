@@ -41,6 +41,8 @@ void sum_dims(Arguments& arguments) { reduce_numbers(arguments, sum_steps(), tru
 void nansum(Arguments& arguments) {
   static const ReductionSteps steps{operator_named("nansum"), operator_named("nansum"), operator_named("sum"),
                                     operator_named("sum")};
+  // An empty list means all dimensions, which the Meta kernel does not know.
+  if (!arguments.absent(1) && arguments.integers(1).empty() && arguments.tensor(0).dim() > 0) decline();
   reduce_numbers(arguments, steps, true, false);
 }
 

@@ -1,4 +1,6 @@
 // Extremes with their positions: argmax, argmin, max and min along a dimension.
+#include <c10/core/WrapDimMinimal.h>
+
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
 
@@ -43,6 +45,9 @@ void extreme_with_index(Arguments& arguments) {
   static const lowering::Operator& op = operator_named(maximum ? "max" : "min");
   const at::Tensor& self = arguments.tensor(0);
   require_row_dtype(self);
+  const int64_t dim = c10::maybe_wrap_dim(arguments.integer(1), self.dim());
+  TORCH_CHECK_INDEX(self.numel() != 0 || self.dim() == 0 || self.size(dim) != 0, maximum ? "max" : "min",
+                    "(): Expected reduction dim ", dim, " to have non-zero size.");
   const auto& outputs = arguments.outputs();
   record_extreme(op, self, dimension_mask({arguments.integer(1)}, self.dim()), {outputs[0], outputs[1]});
 }
