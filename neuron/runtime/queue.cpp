@@ -301,7 +301,7 @@ Executor& executor_of(int core) {
 
 }  // namespace
 
-void set_wait_hooks(const WaitHooks& hooks) { wait_hooks.store(new WaitHooks(hooks), std::memory_order_release); }
+void set_wait_hooks(const WaitHooks* hooks) { wait_hooks.store(hooks, std::memory_order_release); }
 
 bool inside_task() { return task_runs_here; }
 

@@ -44,8 +44,8 @@ struct WaitHooks {
   void* (*leave)();
   void (*enter)(void* state);
 };
-// Once, before threads wait; for the whole process.
-void set_wait_hooks(const WaitHooks& hooks);
+// For the whole process; what is pointed to must outlive every wait. Null: none.
+void set_wait_hooks(const WaitHooks* hooks);
 
 // Whether the calling thread is running a task: it must not wait for a queue then.
 bool inside_task();

@@ -210,7 +210,7 @@ TEST(Queue, AThreadThatWaitsForAnotherGivesUpWhatTheOtherNeeds) {
                                                   return &left;
                                                 },
                                                 [](void* state) { entered += state == &left; }};
-  neuron::runtime::set_wait_hooks(hooks);
+  neuron::runtime::set_wait_hooks(&hooks);
   Queue& queue = create_queue(3);
   queue.run(call([] {}));  // which the waiting thread does itself
   EXPECT_EQ(left, 0);
@@ -223,7 +223,7 @@ TEST(Queue, AThreadThatWaitsForAnotherGivesUpWhatTheOtherNeeds) {
   queue.wait(sequence);
   EXPECT_EQ(left, 1);
   EXPECT_EQ(entered, 1);
-  neuron::runtime::set_wait_hooks({[]() -> void* { return nullptr; }, [](void*) {}});
+  neuron::runtime::set_wait_hooks(nullptr);
 }
 
 // Last: nothing can be submitted afterwards.

@@ -87,6 +87,22 @@ def test_deterministic_fill():
         torch.use_deterministic_algorithms(False)
 
 
+def test_an_out_tensor_of_as_many_elements_keeps_its_shape():
+    for fill in (
+        lambda out: torch.arange(0, 4, out=out),
+        lambda out: torch.range(0, 3, out=out),
+        lambda out: torch.linspace(0, 3, 4, out=out),
+    ):
+        for view in (lambda x: x.narrow(1, 1, 2), lambda x: x[:, :2].t(), lambda x: x[0:1].expand(1, 4).t()[:, 0:1]):
+            x, y = torch.zeros(2, 4), torch.zeros(2, 4, device="neuron")
+            fill(view(x))
+            fill(view(y))
+            assert torch.equal(y.cpu(), x)
+    y = torch.zeros(2, 3, device="neuron")
+    torch.randperm(4, out=y.narrow(1, 1, 2))
+    assert y[:, 0].tolist() == [0, 0] and sorted(y[:, 1:].flatten().tolist()) == [0, 1, 2, 3]
+
+
 def test_item_of_every_dtype():
     for dtype in (torch.bool, torch.uint8, torch.int16, torch.int64, torch.bfloat16, torch.float64, torch.complex64):
         value = torch.tensor(1, dtype=dtype)

@@ -143,6 +143,15 @@ const std::vector<at::Tensor>& Arguments::outputs() {
   return outputs_;
 }
 
+const at::Tensor& Arguments::filled_output(int i) {
+  const at::Tensor& given = tensor(i);
+  const at::DimVector sizes(given.sizes()), strides(given.strides());
+  const int64_t numel = given.numel();
+  const at::Tensor& out = output();
+  if (out.numel() == numel) out.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return out;
+}
+
 void Arguments::give(at::Tensor result) { results_.emplace_back(std::move(result)); }
 void Arguments::give_list(std::vector<at::Tensor> results) { results_.emplace_back(std::move(results)); }
 void Arguments::give(const at::Scalar& result) { results_.emplace_back(result); }

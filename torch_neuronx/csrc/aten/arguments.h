@@ -60,6 +60,10 @@ class Arguments {
   const std::vector<at::Tensor>& outputs();
   const at::Tensor& output(int i = 0) { return outputs()[static_cast<size_t>(i)]; }
 
+  // output() of an operator that fills argument `i`, its out= tensor, in row-major order: a tensor of as many elements
+  // keeps its shape and strides, as on the CPU.
+  const at::Tensor& filled_output(int i);
+
   // Results given by hand, in order (instead of outputs()).
   void give(at::Tensor result);
   void give_list(std::vector<at::Tensor> results);

@@ -53,11 +53,27 @@ const at::Tensor& float_self(Arguments& arguments) {
   return self;
 }
 
+double largest(at::ScalarType type) {
+  switch (type) {
+    case at::ScalarType::Half:
+      return std::numeric_limits<at::Half>::max();
+    case at::ScalarType::BFloat16:
+      return std::numeric_limits<at::BFloat16>::max();
+    case at::ScalarType::Float:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
 void uniform(Arguments& arguments) {
   static const lowering::Operator& op = operator_named("uniform");
   const double from = arguments.real(1), to = arguments.real(2);
   const at::Tensor& self = float_self(arguments);
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
+  TORCH_CHECK(to - from <= largest(self.scalar_type()), "uniform_ expects to-from <= std::numeric_limits<",
+              self.scalar_type(), ">::max(), but found to=", to, " and from=", from,
+              " which result in to-from to exceed the limit");
   record_distribution(op, self, arguments.generator(3), {Input(from), Input(to)});
 }
 

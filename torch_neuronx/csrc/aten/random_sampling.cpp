@@ -1,5 +1,6 @@
 // Permutations and draws from discrete distributions: library kernels on reserved random numbers.
 #include <ATen/core/Generator.h>
+#include <ATen/ops/view_ops.h>
 
 #include "torch_neuronx/csrc/aten/philox.h"
 #include "torch_neuronx/csrc/aten/registration.h"
@@ -9,9 +10,33 @@
 namespace neuron::aten {
 namespace {
 
+// The CPU's check: whole numbers up to n - 1 are exact in the dtype.
+void check_represents(at::ScalarType type, int64_t n) {
+  int digits = 0;
+  switch (type) {
+    case at::ScalarType::BFloat16:
+      digits = 8;
+      break;
+    case at::ScalarType::Half:
+      digits = 11;
+      break;
+    case at::ScalarType::Float:
+      digits = 24;
+      break;
+    case at::ScalarType::Double:
+      digits = 53;
+      break;
+    default:
+      return;
+  }
+  const int64_t most = (int64_t{1} << digits) + 1;
+  TORCH_CHECK(n <= most, "n cannot be greater than ", most, " for ", type, " type.");
+}
+
 void record_permutation(const at::Tensor& out, const std::optional<at::Generator>& generator) {
   static const kernels::Kernel& op = kernel("random_permutation");
   if (out.numel() == 0) return;
+  check_represents(out.scalar_type(), out.numel());
   const PhiloxState state = reserve(generator, out.device(), out.numel());
   record_kernel(op, {out}, {}, {}, {Scalar::of(state.seed), Scalar::of(state.offset)});
 }
@@ -30,13 +55,17 @@ void permutation(Arguments& arguments, int options, const std::optional<at::Gene
 void randperm(Arguments& arguments) { permutation(arguments, 1, std::nullopt); }
 void randperm_generator(Arguments& arguments) { permutation(arguments, 2, arguments.generator(1)); }
 
-void permutation_out(Arguments& arguments, const std::optional<at::Generator>& generator) {
-  const at::Tensor& out = arguments.output();
+void permutation_out(Arguments& arguments, int position, const std::optional<at::Generator>& generator) {
+  const at::Tensor& out = arguments.filled_output(position);
   require_row_dtype(out);
-  record_permutation(out, generator);
+  check_no_internal_overlap(out);
+  if (out.dim() == 1) return record_permutation(out, generator);
+  const at::Tensor line = empty({out.numel()}, out.scalar_type(), out.device());
+  record_permutation(line, generator);
+  record_copy(out, at::_ops::view::call(line, c10::fromIntArrayRefSlow(out.sizes())));
 }
-void randperm_out(Arguments& arguments) { permutation_out(arguments, std::nullopt); }
-void randperm_generator_out(Arguments& arguments) { permutation_out(arguments, arguments.generator(1)); }
+void randperm_out(Arguments& arguments) { permutation_out(arguments, 1, std::nullopt); }
+void randperm_generator_out(Arguments& arguments) { permutation_out(arguments, 2, arguments.generator(1)); }
 
 // multinomial(self, num_samples, replacement, *, generator?).
 void multinomial(Arguments& arguments) {

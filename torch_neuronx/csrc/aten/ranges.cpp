@@ -9,21 +9,34 @@
 namespace neuron::aten {
 namespace {
 
-const int64_t kOneDimension[] = {1};
+// Row-major positions in a result, which out= may give any shape of as many elements.
+at::DimVector positions(const at::Tensor& out) {
+  at::DimVector strides(static_cast<size_t>(out.dim()));
+  int64_t stride = 1;
+  for (int64_t d = out.dim() - 1; d >= 0; --d) {
+    strides[static_cast<size_t>(d)] = stride;
+    stride *= out.size(d);
+  }
+  return strides;
+}
 
 // arange and range share everything but the count; the Meta kernel checks and counts.
 void arange(Arguments& arguments) {
-  const at::Tensor& out = arguments.output();
+  const at::Tensor& out = arguments.filled_output(3);
   const at::ScalarType type = out.scalar_type();
   if (!has_dtype(type) || c10::isComplexType(type) || type == at::ScalarType::Bool) decline();
   static const lowering::Operator& op = operator_named("arange");
   const at::Scalar start = arguments.scalar(0), step = arguments.scalar(2);
+  const at::DimVector strides = positions(out);
+  check_no_internal_overlap(out);
   if (c10::isFloatingType(type)) {
-    record_elementwise(op, dtype_of(type), out,
-                       {Input::index(0, kOneDimension), Input(start.toDouble()), Input(step.toDouble())});
+    record_elementwise(
+        op, dtype_of(type), out,
+        {Input::index(0, {strides.data(), strides.size()}), Input(start.toDouble()), Input(step.toDouble())});
   } else {
-    record_elementwise(op, dtype_of(type), out,
-                       {Input::index(0, kOneDimension), Input(start.to<int64_t>()), Input(step.to<int64_t>())});
+    record_elementwise(
+        op, dtype_of(type), out,
+        {Input::index(0, {strides.data(), strides.size()}), Input(start.to<int64_t>()), Input(step.to<int64_t>())});
   }
 }
 
@@ -32,8 +45,9 @@ void linspace(Arguments& arguments) {
   const at::ScalarType type = arguments.tensor(3).scalar_type();
   // Integer results are rounded in a way of their own; complex ends have no rule.
   if (start.isComplex() || end.isComplex() || !c10::isFloatingType(type) || !has_dtype(type)) decline();
-  const at::Tensor& out = arguments.output();
+  const at::Tensor& out = arguments.filled_output(3);
   const int64_t steps = arguments.integer(2);
+  check_no_internal_overlap(out);
   if (steps == 1) return record_fill(out, start);
   static const lowering::Operator& op = operator_named("linspace");
   const double first = start.toDouble(), last = end.toDouble();
@@ -41,8 +55,10 @@ void linspace(Arguments& arguments) {
   if (type == at::ScalarType::Float) {
     step = static_cast<double>((static_cast<float>(last) - static_cast<float>(first)) / static_cast<float>(steps - 1));
   }
-  record_elementwise(op, dtype_of(type), out,
-                     {Input::index(0, kOneDimension), Input(first), Input(last), Input(step), Input(steps)});
+  const at::DimVector strides = positions(out);
+  record_elementwise(
+      op, dtype_of(type), out,
+      {Input::index(0, {strides.data(), strides.size()}), Input(first), Input(last), Input(step), Input(steps)});
 }
 
 void record_eye(const at::Tensor& out) {

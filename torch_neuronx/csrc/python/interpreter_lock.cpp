@@ -20,6 +20,9 @@ void enter_interpreter(void* state) {
 
 }  // namespace
 
-void bind_interpreter_lock() { neuron::runtime::set_wait_hooks({leave_interpreter, enter_interpreter}); }
+void bind_interpreter_lock() {
+  static const neuron::runtime::WaitHooks hooks{leave_interpreter, enter_interpreter};
+  neuron::runtime::set_wait_hooks(&hooks);
+}
 
 }  // namespace torch_neuronx
