@@ -89,6 +89,14 @@ def test_a_factor_of_integers_counts_with_its_whole_part():
     assert torch.equal(actual.cpu(), x.index_add(0, index, source, alpha=2.5))
 
 
+def test_mode_with_results_given():
+    x = torch.tensor([[1, 1, 2], [3, 4, 4]])
+    values, indices = (torch.empty(0, dtype=torch.long, device="neuron") for _ in range(2))
+    torch.mode(x.to("neuron"), out=(values, indices))
+    expected = torch.mode(x)
+    assert torch.equal(values.cpu(), expected.values) and torch.equal(indices.cpu(), expected.indices)
+
+
 def test_nansum_over_an_empty_list_of_dimensions():
     x = torch.tensor([[1.0, float("nan")], [2.0, 3.0]])
     assert torch.equal(torch.nansum(x.to("neuron"), []).cpu(), torch.nansum(x, []))

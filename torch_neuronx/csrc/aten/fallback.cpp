@@ -9,6 +9,7 @@
 #include "neuron/eager/command_graph.h"
 #include "neuron/eager/recorder.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/tracking.h"
 #include "torch_neuronx/csrc/register/device.h"
 #include "torch_neuronx/csrc/register/errors.h"
@@ -114,6 +115,8 @@ void register_fallback() {
   static auto* handle = new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerFallback(
       c10::DispatchKey::PrivateUse1, c10::KernelFunction::makeFromBoxedFunction<&boxed_fallback>(), "torch_neuronx"));
   (void)handle;
+  // Its kernel for all devices refuses those it does not know.
+  add_kernel(full_name("mode.values"), c10::KernelFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 
 }  // namespace neuron::aten
