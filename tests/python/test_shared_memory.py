@@ -39,6 +39,10 @@ CASES: dict[str, tuple[Callable[[Tensor], object], Callable[[Tensor], Tensor]]] 
     "softmax of a transpose": (lambda x: torch.softmax(x.t(), 1, out=x), lambda x: x.t().softmax(1)),
     "broadcast column": (lambda x: x.mul_(x[:, 0:1]), lambda x: x * x[:, 0:1]),
     "an element fills": (lambda x: x.masked_fill_(x > 0.5, x[0, 0]), lambda x: x.masked_fill(x > 0.5, x[0, 0].item())),
+    "two elements": (
+        lambda x: x.t().masked_fill_(torch.tensor(True, device="neuron"), x[0, 0]),
+        lambda x: torch.full_like(x, x[0, 0].item()),
+    ),
     "an element is put": (lambda x: x.__setitem__(x > 0.5, x[0, 0]), lambda x: x.masked_fill(x > 0.5, x[0, 0].item())),
     "masked_scatter": (lambda x: x.masked_scatter_(x > 0.5, x), lambda x: x.masked_scatter(x > 0.5, x.clone())),
 }

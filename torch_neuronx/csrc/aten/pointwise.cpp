@@ -7,6 +7,7 @@
 #include <c10/util/strides.h>
 
 #include <cmath>
+#include <list>
 
 #include "neuron/lowering/operator_attributes.h"
 #include "torch_neuronx/csrc/aten/fallback.h"
@@ -424,7 +425,7 @@ void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
   if (!accepts(common)) decline();
   const at::Device device = common_device(std::span(all.data(), all.size()), /*host_numbers=*/true);
   if (inplace_ >= 0) outputs.push_back(*operands.tensors[0]);
-  at::Tensor number;  // that fills, if it is an element of what it fills
+  std::list<at::Tensor> numbers;  // that fill, which may be elements of what they fill
   for (const at::Tensor& output : outputs) {
     // A number on the host cannot be written by the device.
     TORCH_CHECK(is_neuron(output), "Expected all tensors to be on the same device, but found at least two devices, ",
@@ -432,7 +433,7 @@ void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
     check_no_internal_overlap(output);
     for (const at::Tensor*& tensor : operands.tensors) {
       if (tensor->is_same(output) || is_host_number(*tensor)) continue;
-      if (fills_ && tensor->dim() == 0) tensor = &(number = apart_from(output, *tensor));
+      if (fills_ && tensor->dim() == 0) tensor = &numbers.emplace_back(apart_from(output, *tensor));
       check_no_partial_overlap(output, *tensor);
     }
   }
