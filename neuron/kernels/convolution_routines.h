@@ -34,7 +34,8 @@ struct ConvolutionRoutines {
 
   // target[y * target_line + x] = that sum + bias for a grid of taps that is whole: source[(y + k) * line + x + e] for
   // k < kernel_height, e < kernel_width, of `lines` target lines of `length` elements. Needs kernel_height >= 3 and
-  // lines >= 4. Up to 63 floats behind a source line's end are read, no target is written twice with other bits.
+  // lines >= 4. Up to 63 floats behind a source line's end are read; target lines may be written twice, with the same
+  // bits.
   void (*accumulate_grid)(const float* source, const float* weights, int64_t kernel_height, int64_t kernel_width,
                           int64_t line, int64_t lines, int64_t length, float bias, float* target, int64_t target_line);
 

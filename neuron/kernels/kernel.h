@@ -3,7 +3,8 @@
 // the others can say why they refused (implementation_list.h).
 //
 // Kernels run on the executor's thread and use parallel_for with `threads`; their results do not depend on it. They may
-// raise neuron::Error (an index out of range) before writing anything. They never call back into eager or torch.
+// raise neuron::Error (an index out of range); what they have written until then has no value, and the caller poisons
+// their outputs. They never call back into eager or torch.
 #pragma once
 
 #include <cstdint>

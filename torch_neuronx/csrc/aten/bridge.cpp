@@ -207,12 +207,17 @@ at::Tensor allocate_like(const at::Tensor& tensor) {
   return empty(tensor.sizes(), tensor.scalar_type(), tensor.device());
 }
 
-at::Tensor contiguous(const at::Tensor& tensor) {
-  if (tensor.is_contiguous()) return tensor;
+namespace {
+
+at::Tensor copied(const at::Tensor& tensor) {
   at::Tensor copy = empty(tensor.sizes(), tensor.scalar_type(), tensor.device());
   record_copy(copy, tensor);
   return copy;
 }
+
+}  // namespace
+
+at::Tensor contiguous(const at::Tensor& tensor) { return tensor.is_contiguous() ? tensor : copied(tensor); }
 
 at::Tensor to_dtype(const at::Tensor& tensor, at::ScalarType dtype) {
   if (tensor.scalar_type() == dtype) return tensor;
@@ -250,17 +255,15 @@ bool are_identical_views(const at::Tensor& a, const at::Tensor& b) {
          a.strides() == b.strides();
 }
 
-at::Tensor copied(const at::Tensor& tensor) {
-  at::Tensor copy = empty(tensor.sizes(), tensor.scalar_type(), tensor.device());
-  record_copy(copy, tensor);
-  return copy;
+// Whether an operation that writes `output` may find `input` changed before it has read it.
+bool interferes(const at::Tensor& output, const at::Tensor& input, bool element_wise) {
+  return share_memory(output, input) && !(element_wise && are_identical_views(output, input));
 }
 
 }  // namespace
 
 at::Tensor apart_from(const at::Tensor& output, const at::Tensor& input, bool element_wise) {
-  if (!share_memory(output, input) || (element_wise && are_identical_views(output, input))) return input;
-  return copied(input);
+  return interferes(output, input, element_wise) ? copied(input) : input;
 }
 
 void check_no_overlap(const at::Tensor& output, const at::Tensor& input) { at::assert_no_overlap(output, input); }
@@ -338,8 +341,7 @@ using Copies = c10::SmallVector<at::Tensor, 1>;
 // `input`, or a recorded copy of it, which `copies` keeps, where an output shares its memory.
 const at::Tensor& separated(TensorReferences outputs, const at::Tensor& input, bool element_wise, Copies& copies) {
   for (const TensorReference& output : outputs) {
-    if (!share_memory(*output.tensor, input)) continue;
-    if (!element_wise || !are_identical_views(*output.tensor, input)) return copies.emplace_back(copied(input));
+    if (interferes(*output.tensor, input, element_wise)) return copies.emplace_back(copied(input));
   }
   return input;
 }

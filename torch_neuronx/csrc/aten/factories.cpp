@@ -1,5 +1,4 @@
 // Uninitialised tensors: what every other factory of PyTorch is composed from.
-#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DefaultDtype.h>
@@ -7,6 +6,7 @@
 #include <limits>
 
 #include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/deterministic.h"
 #include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/views.h"
 #include "torch_neuronx/csrc/register/device.h"
@@ -26,8 +26,7 @@ at::Device checked_device(std::optional<at::Device> device, std::optional<at::La
 
 // torch.use_deterministic_algorithms(): uninitialised memory is filled with a value that shows.
 void fill_if_deterministic(const at::Tensor& tensor) {
-  if (!at::globalContext().deterministicAlgorithms() || !at::globalContext().deterministicFillUninitializedMemory())
-    return;
+  if (!fills_new_memory()) return;
   const at::ScalarType type = tensor.scalar_type();
   if (!has_dtype(type)) return;
   if (c10::isFloatingType(type) || c10::isComplexType(type)) {

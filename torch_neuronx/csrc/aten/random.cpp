@@ -1,11 +1,13 @@
 // Random numbers: a part of the generator's sequence is reserved when the operation is recorded; the values follow from
 // (seed, offset, position) alone (docs/numerics.md).
 #include <ATen/core/Generator.h>
+#include <c10/util/strides.h>
 
 #include <cmath>
 #include <limits>
 
 #include "neuron/lowering/operator_attributes.h"
+#include "torch_neuronx/csrc/aten/float_limits.h"
 #include "torch_neuronx/csrc/aten/philox.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
@@ -20,16 +22,6 @@ PhiloxState reserve(const std::optional<at::Generator>& generator, at::Device de
 
 namespace {
 
-at::DimVector row_major(at::IntArrayRef sizes) {
-  at::DimVector strides(sizes.size());
-  int64_t stride = 1;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= sizes[d];
-  }
-  return strides;
-}
-
 // output <- the distribution, with its parameters as inputs.
 void record_distribution(const lowering::Operator& op, const at::Tensor& output,
                          const std::optional<at::Generator>& generator, std::initializer_list<Input> parameters,
@@ -37,7 +29,7 @@ void record_distribution(const lowering::Operator& op, const at::Tensor& output,
   if (output.numel() == 0) return;
   check_no_internal_overlap(output);
   const PhiloxState state = reserve(generator, output.device(), output.numel());
-  const at::DimVector strides = row_major(output.sizes());
+  const at::DimVector strides = c10::contiguous_strides(output.sizes());
   c10::SmallVector<Input, 8> inputs{Input::index(0, {strides.data(), strides.size()}), Input(state.seed),
                                     Input(state.offset)};
   for (const Input& parameter : parameters) inputs.push_back(parameter);
@@ -53,25 +45,12 @@ const at::Tensor& float_self(Arguments& arguments) {
   return self;
 }
 
-double largest(at::ScalarType type) {
-  switch (type) {
-    case at::ScalarType::Half:
-      return std::numeric_limits<at::Half>::max();
-    case at::ScalarType::BFloat16:
-      return std::numeric_limits<at::BFloat16>::max();
-    case at::ScalarType::Float:
-      return std::numeric_limits<float>::max();
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
-
 void uniform(Arguments& arguments) {
   static const lowering::Operator& op = operator_named("uniform");
   const double from = arguments.real(1), to = arguments.real(2);
   const at::Tensor& self = float_self(arguments);
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
-  TORCH_CHECK(to - from <= largest(self.scalar_type()), "uniform_ expects to-from <= std::numeric_limits<",
+  TORCH_CHECK(to - from <= float_limits(self.scalar_type()).largest, "uniform_ expects to-from <= std::numeric_limits<",
               self.scalar_type(), ">::max(), but found to=", to, " and from=", from,
               " which result in to-from to exceed the limit");
   record_distribution(op, self, arguments.generator(3), {Input(from), Input(to)});
@@ -261,7 +240,7 @@ void dropout(Arguments& arguments) {
     record_fill(mask, true);
   } else if (input.numel() != 0) {
     const PhiloxState state = reserve(std::nullopt, input.device(), input.numel());
-    const at::DimVector strides = row_major(input.sizes());
+    const at::DimVector strides = c10::contiguous_strides(input.sizes());
     record_row(op, dtype_of(input), input.sizes(), 0, {output, mask},
                {Input::index(0, {strides.data(), strides.size()}), Input(state.seed), Input(state.offset), Input(input),
                 Input(p)});

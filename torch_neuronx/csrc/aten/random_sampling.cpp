@@ -2,6 +2,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/ops/view_ops.h>
 
+#include "torch_neuronx/csrc/aten/float_limits.h"
 #include "torch_neuronx/csrc/aten/philox.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
@@ -12,23 +13,8 @@ namespace {
 
 // The CPU's check: whole numbers up to n - 1 are exact in the dtype.
 void check_represents(at::ScalarType type, int64_t n) {
-  int digits = 0;
-  switch (type) {
-    case at::ScalarType::BFloat16:
-      digits = 8;
-      break;
-    case at::ScalarType::Half:
-      digits = 11;
-      break;
-    case at::ScalarType::Float:
-      digits = 24;
-      break;
-    case at::ScalarType::Double:
-      digits = 53;
-      break;
-    default:
-      return;
-  }
+  const int digits = float_limits(type).digits;
+  if (digits == 0) return;
   const int64_t most = (int64_t{1} << digits) + 1;
   TORCH_CHECK(n <= most, "n cannot be greater than ", most, " for ", type, " type.");
 }

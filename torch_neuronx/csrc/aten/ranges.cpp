@@ -1,5 +1,7 @@
 // Tensors whose values follow from the position: arange, linspace, eye, tril, triu and the index pairs of a triangle.
 // Each is one region command with an index operand: nothing is read.
+#include <c10/util/strides.h>
+
 #include <cmath>
 #include <limits>
 
@@ -9,17 +11,6 @@
 namespace neuron::aten {
 namespace {
 
-// Row-major positions in a result, which out= may give any shape of as many elements.
-at::DimVector positions(const at::Tensor& out) {
-  at::DimVector strides(static_cast<size_t>(out.dim()));
-  int64_t stride = 1;
-  for (int64_t d = out.dim() - 1; d >= 0; --d) {
-    strides[static_cast<size_t>(d)] = stride;
-    stride *= out.size(d);
-  }
-  return strides;
-}
-
 // arange and range share everything but the count; the Meta kernel checks and counts.
 void arange(Arguments& arguments) {
   const at::Tensor& out = arguments.filled_output(3);
@@ -27,7 +18,7 @@ void arange(Arguments& arguments) {
   if (!has_dtype(type) || c10::isComplexType(type) || type == at::ScalarType::Bool) decline();
   static const lowering::Operator& op = operator_named("arange");
   const at::Scalar start = arguments.scalar(0), step = arguments.scalar(2);
-  const at::DimVector strides = positions(out);
+  const at::DimVector strides = c10::contiguous_strides(out.sizes());
   check_no_internal_overlap(out);
   if (c10::isFloatingType(type)) {
     record_elementwise(
@@ -55,7 +46,7 @@ void linspace(Arguments& arguments) {
   if (type == at::ScalarType::Float) {
     step = static_cast<double>((static_cast<float>(last) - static_cast<float>(first)) / static_cast<float>(steps - 1));
   }
-  const at::DimVector strides = positions(out);
+  const at::DimVector strides = c10::contiguous_strides(out.sizes());
   record_elementwise(
       op, dtype_of(type), out,
       {Input::index(0, {strides.data(), strides.size()}), Input(first), Input(last), Input(step), Input(steps)});

@@ -1,6 +1,5 @@
 // Views and the operations on a tensor's storage: metadata only, nothing is recorded (resize_ keeps the contents by a
 // recorded copy).
-#include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/ResizeCommon.h>
@@ -14,6 +13,7 @@
 #include <c10/core/DeviceGuard.h>
 
 #include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/deterministic.h"
 #include "torch_neuronx/csrc/aten/dispatcher.h"
 #include "torch_neuronx/csrc/aten/views.h"
 #include "torch_neuronx/csrc/register/errors.h"
@@ -46,10 +46,11 @@ void set_geometry(c10::TensorImpl* impl, at::IntArrayRef sizes, at::OptionalIntA
 const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef sizes, std::optional<at::MemoryFormat> format) {
   at::detail::check_size_nonnegative(sizes);
   c10::TensorImpl* impl = self.unsafeGetTensorImpl();
-  const size_t before = impl->unsafe_storage().nbytes();
-  if (!self.sizes().equals(sizes)) set_geometry(impl, sizes, std::nullopt);
-  if (at::globalContext().deterministicAlgorithms() && at::globalContext().deterministicFillUninitializedMemory())
-    at::native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
+  if (!self.sizes().equals(sizes)) {
+    const size_t before = impl->unsafe_storage().nbytes();
+    set_geometry(impl, sizes, std::nullopt);
+    if (fills_new_memory()) at::native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
+  }
   if (format.has_value()) {
     TORCH_CHECK(*format != at::MemoryFormat::Preserve, "Unsupported memory format", *format);
     impl->empty_tensor_restride(*format);

@@ -4,13 +4,14 @@
 
 #include "neuron/runtime/queue.h"
 #include "torch_neuronx/csrc/python/bindings.h"
+#include "torch_neuronx/csrc/python/frames.h"
 
 namespace torch_neuronx {
 namespace {
 
 // PyTorch calls into the device with and without the GIL.
 void* leave_interpreter() {
-  if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == nullptr || PyGILState_Check() == 0) return nullptr;
+  if (!python_knows_this_thread() || PyGILState_Check() == 0) return nullptr;
   return PyEval_SaveThread();
 }
 

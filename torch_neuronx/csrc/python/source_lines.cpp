@@ -13,6 +13,7 @@
 #include "neuron/base/options.h"
 #include "neuron/eager/recorder.h"
 #include "torch_neuronx/csrc/python/bindings.h"
+#include "torch_neuronx/csrc/python/frames.h"
 
 namespace torch_neuronx {
 namespace {
@@ -37,20 +38,9 @@ bool is_library(std::string_view file) {
   return false;
 }
 
-std::string_view text_of(PyObject* string) {
-  Py_ssize_t length = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(string, &length);
-  if (text == nullptr) {
-    PyErr_Clear();
-    return "?";
-  }
-  return {text, static_cast<size_t>(length)};
-}
-
-// The innermost frame that is neither torch's nor ours. Recording runs with the GIL released, so it is taken here; a
-// thread that Python does not know (it has no frames) is not made known.
+// The innermost frame that is neither torch's nor ours. Recording runs with the GIL released, so it is taken here.
 const char* user_line() {
-  if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == nullptr) return nullptr;
+  if (!python_knows_this_thread()) return nullptr;
   const nb::gil_scoped_acquire held;
   nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame.is_valid()) {

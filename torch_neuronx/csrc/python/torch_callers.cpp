@@ -7,6 +7,7 @@
 
 #include "torch_neuronx/csrc/aten/wide_floats.h"
 #include "torch_neuronx/csrc/python/bindings.h"
+#include "torch_neuronx/csrc/python/frames.h"
 
 namespace torch_neuronx {
 namespace {
@@ -15,21 +16,15 @@ namespace nb = nanobind;
 
 constexpr std::string_view kFiles[] = {"torch/_tensor_str.py", "torch/amp/grad_scaler.py"};
 
-// Operations run with the GIL released. A thread that Python does not know has no frames, and is not made known.
+// Operations run with the GIL released.
 bool torch_asks() {
-  if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == nullptr) return false;
+  if (!python_knows_this_thread()) return false;
   const nb::gil_scoped_acquire held;
   PyFrameObject* frame = PyEval_GetFrame();
   if (frame == nullptr) return false;
   PyCodeObject* code = PyFrame_GetCode(frame);
   const nb::object keeper = nb::steal(reinterpret_cast<PyObject*>(code));
-  Py_ssize_t length = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
-  if (text == nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  const std::string_view file(text, static_cast<size_t>(length));
+  const std::string_view file = text_of(code->co_filename);
   for (std::string_view name : kFiles) {
     if (file.ends_with(name)) return true;
   }
