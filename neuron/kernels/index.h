@@ -1,6 +1,7 @@
 // Advanced indexing: index tensors pick positions along some dimensions of a tensor, the other dimensions are slices.
 #pragma once
 
+#include "neuron/kernels/combine.h"
 #include "neuron/kernels/kernel.h"
 
 namespace neuron::kernels {
@@ -8,6 +9,7 @@ namespace neuron::kernels {
 enum class IndexCheck {
   Wrap,         // negative values count from the end; "index 7 is out of bounds for dimension 0 with size 5"
   NonNegative,  // embedding, index_select, index_add: "index out of range in self"
+  Flat,         // take, put: negative values count from the end; "tried to access index 7 on a tensor of 5 elements"
 };
 
 // Where `self` is read or written. The other tensor (result of a read, values of a write) has the block of index
@@ -28,5 +30,9 @@ void write_indexed(const IndexedPlaces& places, const TensorView& self, const Te
 // self at the places += alpha * other, in row-major order of the block; narrow floats are summed in float32.
 void add_indexed(const IndexedPlaces& places, const TensorView& self, const TensorView& other, Scalar alpha,
                  int threads);
+// self at the places <- what it holds combined with other, in row-major order of the block. For dtypes that are
+// computed as they are stored.
+void combine_indexed(const IndexedPlaces& places, const TensorView& self, const TensorView& other, Combine how,
+                     int threads);
 
 }  // namespace neuron::kernels

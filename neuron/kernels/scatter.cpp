@@ -6,6 +6,7 @@
 
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/avx2.h"
+#include "neuron/kernels/combine.h"
 #include "neuron/kernels/copy.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/float_lines.h"
@@ -17,8 +18,6 @@ namespace neuron::kernels {
 namespace {
 
 constexpr int64_t kGrain = 8192;  // elements worth a thread
-
-enum class Combine : int64_t { Assign, Add, Multiply, Minimum, Maximum };
 
 // Whether one of `count` indices is outside [0, size): then it or what is left to the last place is negative.
 template <typename I>
@@ -94,40 +93,6 @@ void run_gather(const Call& call) {
       });
     });
   });
-}
-
-template <Combine kHow, typename C>
-C combine(C old, C value) {
-  switch (kHow) {
-    case Combine::Add:
-      return add_wrapping(old, value);
-    case Combine::Multiply:
-      return multiply_wrapping(old, value);
-    case Combine::Minimum:
-      return value < old || value != value ? value : old;
-    case Combine::Maximum:
-      return value > old || value != value ? value : old;
-    case Combine::Assign:
-      break;
-  }
-  return value;
-}
-
-// body(std::integral_constant<Combine, how>): decided once, not for every element.
-template <typename Body>
-void with_combine(Combine how, const Body& body) {
-  switch (how) {
-    case Combine::Assign:
-      return body(std::integral_constant<Combine, Combine::Assign>{});
-    case Combine::Add:
-      return body(std::integral_constant<Combine, Combine::Add>{});
-    case Combine::Multiply:
-      return body(std::integral_constant<Combine, Combine::Multiply>{});
-    case Combine::Minimum:
-      return body(std::integral_constant<Combine, Combine::Minimum>{});
-    case Combine::Maximum:
-      return body(std::integral_constant<Combine, Combine::Maximum>{});
-  }
 }
 
 // update(place of self, element of source) for every index. Elements that may meet lie in one line along the dimension;
@@ -213,9 +178,15 @@ void scatter_narrow_lines(const TensorView& self, const TensorView& index, const
   });
 }
 
+template <typename C>
+void add_complex(const Call& call, const TensorView& self, const TensorView& index, const TensorView& source) {
+  scatter_lines(self, self.as<C>(), index, source, source.as<C>(), call.attributes[0], call.threads,
+                [](C& place, const C& value) { place += value; });
+}
+
 // outputs: self (read and written); inputs: index, source (may be larger than the index) or none; attributes:
 // dimension, combine; scalars: the value when there is no source. Narrow floats are combined in float32 and rounded
-// once.
+// once; complex numbers are assigned or added.
 void run_scatter(const Call& call) {
   TensorView self = at_least_1d(call.outputs[0]), index = at_least_1d(call.inputs[0]);
   int64_t dimension = call.attributes[0];
@@ -245,7 +216,11 @@ void run_scatter(const Call& call) {
     });
     return;
   }
-  if (is_complex(self.dtype)) fail(ErrorKind::Internal, "scatter combines real numbers");
+  if (is_complex(self.dtype)) {
+    check_internal(how == Combine::Add, "complex numbers are only added by scatter");
+    if (self.dtype == DType::Complex64) return add_complex<std::complex<float>>(call, self, index, source);
+    return add_complex<std::complex<double>>(call, self, index, source);
+  }
   dispatch_real(self.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;

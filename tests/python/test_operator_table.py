@@ -30,8 +30,7 @@ def test_every_registered_overload_has_a_row():
         for name in torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1")
         if name.startswith("aten::")
     }
-    falls_back = {"aten::mode.values"}  # registered, because torch's own kernel refuses the device
-    assert sorted(registered - rows - falls_back - {"aten::_has_compatible_shallow_copy_type"}) == []
+    assert sorted(registered - rows - {"aten::_has_compatible_shallow_copy_type"}) == []
 
 
 def test_coverage_page_is_current(tmp_path):

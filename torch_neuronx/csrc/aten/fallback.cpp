@@ -115,8 +115,6 @@ void register_fallback() {
   static auto* handle = new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerFallback(
       c10::DispatchKey::PrivateUse1, c10::KernelFunction::makeFromBoxedFunction<&boxed_fallback>(), "torch_neuronx"));
   (void)handle;
-  // Its kernel for all devices refuses those it does not know.
-  add_kernel(full_name("mode.values"), c10::KernelFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 
 }  // namespace neuron::aten

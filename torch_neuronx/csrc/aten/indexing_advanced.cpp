@@ -9,7 +9,8 @@
 #include <algorithm>
 
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/given_output.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
 namespace neuron::aten {
@@ -123,7 +124,7 @@ void index(Arguments& arguments) {
     static const kernels::Kernel& found = kernel("index");
     record_kernel(found, {&out, 1}, inputs, {attributes.data(), attributes.size()});
   }
-  arguments.give(std::move(out));
+  give_or_write(arguments, 2, {out});
 }
 
 // x[mask] = number is a masked_fill: no count, no flush.
@@ -195,7 +196,23 @@ void index_put(Arguments& arguments) {
 
 void nonzero(Arguments& arguments) {
   dtype_of(arguments.tensor(0));
-  arguments.give(nonzero_of(arguments.tensor(0)));
+  give_or_write(arguments, 1, {nonzero_of(arguments.tensor(0))});
+}
+
+// nonzero_static(self, *, size, fill_value): as many places as are asked for, and a number for those that are missing.
+void nonzero_static(Arguments& arguments) {
+  const at::Tensor& self = arguments.tensor(0);
+  dtype_of(self);
+  const int64_t size = arguments.integer(1);
+  if (size < 0) refuse();
+  if (arguments.size() > 3 && arguments.tensor(3).scalar_type() != at::ScalarType::Long) refuse();
+  const at::Tensor& out = arguments.output();
+  check_no_internal_overlap(out);
+  if (out.numel() == 0) return;
+  const at::Tensor source = apart_from(out, self);
+  record_fill(out, arguments.integer(2));
+  static const kernels::Kernel& found = kernel("nonzero");
+  if (self.numel() != 0) record_kernel(found, {out}, {source}, {}, {}, true);
 }
 
 // masked_select(self, mask)
@@ -209,7 +226,7 @@ void masked_select(Arguments& arguments) {
   at::Tensor out = empty({count}, self.scalar_type(), self.device());
   static const kernels::Kernel& found = kernel("masked_select");
   if (count != 0) record_kernel(found, {out}, {expand(self, sizes), wide_mask});
-  arguments.give(std::move(out));
+  give_or_write(arguments, 2, {out});
 }
 
 // masked_scatter_(self, mask, source)
@@ -231,8 +248,16 @@ void masked_scatter(Arguments& arguments) {
 }
 
 const Registration registrations[] = {
-    {"index.Tensor", index},          {"_index_put_impl_", index_put},     {"nonzero", nonzero},
-    {"masked_select", masked_select}, {"masked_scatter_", masked_scatter},
+    {"index.Tensor", index},
+    {"index.Tensor_out", index},
+    {"_index_put_impl_", index_put},
+    {"nonzero", nonzero},
+    {"nonzero.out", nonzero},
+    {"nonzero_static", nonzero_static},
+    {"nonzero_static.out", nonzero_static},
+    {"masked_select", masked_select},
+    {"masked_select.out", masked_select},
+    {"masked_scatter_", masked_scatter},
 };
 
 }  // namespace

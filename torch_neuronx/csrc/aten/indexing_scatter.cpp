@@ -3,6 +3,7 @@
 
 #include "neuron/kernels/kernel.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
 namespace neuron::aten {
@@ -34,7 +35,7 @@ void gather(Arguments& arguments) {
 
 void check_scatter(const at::Tensor& self, const at::Tensor& index, int64_t combine) {
   if (index.scalar_type() != at::ScalarType::Long) decline();
-  if (is_complex(dtype_of(self)) && combine != kAssign) decline();
+  if (is_complex(dtype_of(self)) && combine != kAssign && combine != kAdd) decline();
 }
 
 void scatter_source(Arguments& arguments, int64_t combine) {
@@ -54,18 +55,22 @@ void scatter_source(Arguments& arguments, int64_t combine) {
 void scatter(Arguments& arguments) { scatter_source(arguments, kAssign); }
 void scatter_add(Arguments& arguments) { scatter_source(arguments, kAdd); }
 
-// scatter.value(self, dim, index, value)
-void scatter_value(Arguments& arguments) {
+void scatter_number(Arguments& arguments, int64_t combine) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
-  check_scatter(self, index, kAssign);
-  if (is_complex(dtype_of(self))) decline();
   const Scalar value = scalar_of(arguments.scalar(3));
   const at::Tensor& out = arguments.output();
   check_no_internal_overlap(out);
   check_no_overlap(out, index);
   if (!out.is_same(self)) record_copy(out, self);
   if (index.numel() == 0) return;
-  record_kernel(scatter_kernel(), {out}, {index}, {dimension_of(arguments), kAssign}, {value}, true);
+  record_kernel(scatter_kernel(), {out}, {index}, {dimension_of(arguments), combine}, {value}, true);
+}
+
+// scatter.value(self, dim, index, value)
+void scatter_value(Arguments& arguments) {
+  check_scatter(arguments.tensor(0), arguments.tensor(2), kAssign);
+  if (is_complex(dtype_of(arguments.tensor(0)))) decline();
+  scatter_number(arguments, kAssign);
 }
 
 // scatter.reduce(self, dim, index, src, *, reduce)
@@ -78,10 +83,14 @@ void scatter_reduce(Arguments& arguments) {
   decline();
 }
 
-// scatter_reduce.two(self, dim, index, src, reduce, *, include_self)
-void scatter_reduce_two(Arguments& arguments) {
-  if (!arguments.boolean(5)) decline();
-  scatter_reduce(arguments);
+// scatter.value_reduce(self, dim, index, value, *, reduce)
+void scatter_value_reduce(Arguments& arguments) {
+  const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
+  const std::string_view name = arguments.text(4);
+  if (name != "add" && name != "multiply") refuse();
+  if (index.scalar_type() != at::ScalarType::Long) refuse();
+  if (is_complex(dtype_of(self))) decline();
+  scatter_number(arguments, name == "add" ? kAdd : kMultiply);
 }
 
 const Registration registrations[] = {
@@ -99,9 +108,9 @@ const Registration registrations[] = {
     {"scatter.reduce", scatter_reduce},
     {"scatter.reduce_out", scatter_reduce},
     {"scatter_.reduce", scatter_reduce},
-    {"scatter_reduce.two", scatter_reduce_two},
-    {"scatter_reduce.two_out", scatter_reduce_two},
-    {"scatter_reduce_.two", scatter_reduce_two},
+    {"scatter.value_reduce", scatter_value_reduce},
+    {"scatter.value_reduce_out", scatter_value_reduce},
+    {"scatter_.value_reduce", scatter_value_reduce},
 };
 
 }  // namespace

@@ -1,7 +1,11 @@
 // Matrix products: one command of the "gemm" kernel each. The addend of addmm and its kin is added in the same pass.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/expand_ops.h>
+#include <ATen/ops/reshape_ops.h>
 #include <ATen/ops/resolve_conj_ops.h>
 #include <ATen/ops/resolve_neg_ops.h>
+#include <ATen/ops/transpose_ops.h>
+#include <c10/core/WrapDimMinimal.h>
 
 #include "neuron/kernels/kernel.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
@@ -59,6 +63,41 @@ void product_with_addend(Arguments& arguments) {
   if (out.numel() == 0) return;
   // With beta 0 the addend is not read: a NaN in it does not matter.
   record_kernel(gemm(), {out}, {a, b, beta.as_double() == 0.0 ? at::Tensor() : self}, {}, {alpha, beta});
+}
+
+// addbmm(self, batch1, batch2, *, beta, alpha), functional, in place and out=: the sum of the products of a batch is
+// one product of matrices side by side.
+void sum_of_products(Arguments& arguments) {
+  const at::Tensor self = resolved(arguments.tensor(0));
+  const at::Tensor a = resolved(arguments.tensor(1)), b = resolved(arguments.tensor(2));
+  check_dtype(a);
+  const Scalar beta = scalar_of(arguments.scalar(3)), alpha = scalar_of(arguments.scalar(4));
+  if (a.scalar_type() != b.scalar_type() || a.scalar_type() != self.scalar_type()) refuse();
+  const at::Tensor& out = arguments.output();
+  if (out.is_conj() || out.is_neg()) decline();
+  if (out.numel() == 0) return;
+  const int64_t batch = a.size(0), rows = a.size(1), inner = a.size(2), columns = b.size(2);
+  const int64_t left_sizes[] = {rows, batch * inner}, right_sizes[] = {batch * inner, columns};
+  const at::Tensor left =
+      at::_ops::reshape::call(at::_ops::transpose_int::call(a, 0, 1), c10::fromIntArrayRefSlow(left_sizes));
+  const at::Tensor right = at::_ops::reshape::call(b, c10::fromIntArrayRefSlow(right_sizes));
+  record_kernel(gemm(), {out}, {left, right, beta.as_double() == 0.0 ? at::Tensor() : self}, {}, {alpha, beta});
+}
+
+// linalg_cross(self, other, *, dim)
+void cross(Arguments& arguments) {
+  const at::Tensor& self = arguments.tensor(0);
+  check_dtype(self);
+  if (self.scalar_type() != arguments.tensor(1).scalar_type()) decline();
+  const at::Tensor& out = arguments.output();
+  check_no_internal_overlap(out);
+  if (out.numel() == 0) return;
+  const auto expanded = [&](const at::Tensor& tensor) {
+    return at::_ops::expand::call(resolved(tensor), c10::fromIntArrayRefSlow(out.sizes()), false);
+  };
+  static const kernels::Kernel& found = kernel("cross");
+  record_kernel(found, {out}, {expanded(self), expanded(arguments.tensor(1))},
+                {c10::maybe_wrap_dim(arguments.integer(2), out.dim())});
 }
 
 // The calls of most programs, without boxing and without inference: operands of one floating-point dtype on one device
@@ -142,6 +181,11 @@ const Registration registrations[] = {
     {"baddbmm", product_with_addend},
     {"baddbmm.out", product_with_addend},
     {"baddbmm_", product_with_addend},
+    {"addbmm", sum_of_products},
+    {"addbmm.out", sum_of_products},
+    {"addbmm_", sum_of_products},
+    {"linalg_cross", cross},
+    {"linalg_cross.out", cross},
     {"addmv", product_with_addend},
     {"addmv.out", product_with_addend},
     {"addmv_", product_with_addend},

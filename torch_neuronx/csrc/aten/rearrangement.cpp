@@ -1,11 +1,13 @@
-// flip and roll: copies in another order.
+// flip, roll, channel_shuffle, narrow_copy and the gradient of unfold: copies in another order.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/narrow_ops.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/given_output.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
+#include "torch_neuronx/csrc/aten/rows.h"
 
 namespace neuron::aten {
 namespace {
@@ -69,7 +71,58 @@ void roll(Arguments& arguments) {
   arguments.give(flat ? result.view(self.sizes()) : result);
 }
 
-const Registration registrations[] = {{"flip", flip}, {"roll", roll}};
+// narrow_copy(self, dim, start, length)
+void narrow_copy(Arguments& arguments) {
+  const at::Tensor& self = arguments.tensor(0);
+  const at::Tensor& out = arguments.output();
+  check_no_internal_overlap(out);
+  if (out.numel() == 0) return;
+  const at::Tensor part =
+      at::_ops::narrow::call(self, arguments.integer(1), arguments.integer(2), arguments.integer(3));
+  record_copy(out, apart_from(out, part));
+}
+
+// channel_shuffle(self, groups): channels as (groups, channels of a group), transposed.
+void channel_shuffle(Arguments& arguments) {
+  const at::Tensor& self = arguments.tensor(0);
+  require_indexed_dtype(self);
+  const int64_t groups = arguments.integer(1);
+  if (self.dim() < 3 || groups < 1 || self.size(1) % groups != 0) refuse();
+  const at::Tensor& out = arguments.output();
+  if (out.numel() == 0) return;
+  const int64_t width = self.size(1) / groups;
+  auto split = [&](const at::Tensor& tensor, int64_t outer, int64_t inner, bool swap) {
+    at::DimVector sizes(tensor.sizes()), strides(tensor.strides());
+    const int64_t stride = strides[1];
+    sizes[1] = swap ? inner : outer;
+    strides[1] = swap ? stride : stride * inner;
+    sizes.insert(sizes.begin() + 2, swap ? outer : inner);
+    strides.insert(strides.begin() + 2, swap ? stride * inner : stride);
+    return alias(tensor, sizes, strides);
+  };
+  record_copy(split(out, width, groups, false), split(self, groups, width, true));
+}
+
+// unfold_backward(grad_in, input_sizes, dim, size, step)
+void unfold_backward(Arguments& arguments) {
+  const at::Tensor& gradient = arguments.tensor(0);
+  require_indexed_dtype(gradient);
+  const at::Tensor& out = arguments.output();
+  if (out.numel() == 0) return;
+  if (gradient.numel() == 0) return record_fill(out, 0);
+  if (out.dim() == 0) return record_copy(out, alias(gradient, {}, {}));
+  static const kernels::Kernel& found = kernel("unfold_backward");
+  record_kernel(found, {out}, {gradient}, {c10::maybe_wrap_dim(arguments.integer(2), out.dim()), arguments.integer(4)});
+}
+
+const Registration registrations[] = {
+    {"flip", flip},
+    {"roll", roll},
+    {"narrow_copy", narrow_copy},
+    {"narrow_copy.out", narrow_copy},
+    {"channel_shuffle", channel_shuffle},
+    {"unfold_backward", unfold_backward},
+};
 
 }  // namespace
 }  // namespace neuron::aten

@@ -1,4 +1,7 @@
 // Sums, products, means, truth and counts over dimensions.
+#include <algorithm>
+
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
 
@@ -114,7 +117,20 @@ void min_all(Arguments& arguments) {
   extreme<false>(arguments, false);
 }
 
+// trace(self): the sum of the diagonal.
+void trace(Arguments& arguments) {
+  const at::Tensor& self = arguments.tensor(0);
+  require_row_dtype(self);
+  if (self.dim() != 2 || dtype_of(self) == DType::Bool) refuse();
+  const at::Tensor diagonal = alias(self, {std::min(self.size(0), self.size(1))}, {self.stride(0) + self.stride(1)});
+  const at::Tensor& out = arguments.output();
+  const DType common = dtype_of(out);
+  record_reduction(sum_steps(), common, compute_dtype(common), in_dtype(diagonal, out.scalar_type()),
+                   dimension_mask({}, 1), out);
+}
+
 const Registration registrations[] = {
+    {"trace", trace},
     {"sum", sum_all},
     {"sum.dim_IntList", sum_dims},
     {"sum.IntList_out", sum_dims},

@@ -75,6 +75,14 @@ at::Tensor alias(const at::Tensor& tensor, at::IntArrayRef sizes, at::IntArrayRe
   return view;
 }
 
+at::Tensor with_dimension(const at::Tensor& result, const at::Tensor& self, int64_t dimension) {
+  if (result.dim() == self.dim()) return result;
+  at::DimVector sizes(result.sizes()), strides(result.strides());
+  sizes.insert(sizes.begin() + dimension, 1);
+  strides.insert(strides.begin() + dimension, 1);
+  return alias(result, sizes, strides);
+}
+
 at::Tensor mergeable(const at::Tensor& tensor, uint64_t mask) {
   if (tensor.numel() == 0) {
     // Row-major with the sizes as they are (torch counts 0 as 1 there): these merge.

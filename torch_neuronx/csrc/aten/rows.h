@@ -21,6 +21,8 @@ at::DimVector kept_sizes(const at::Tensor& tensor, uint64_t mask);
 
 // The tensor's memory under other sizes and strides; no autograd, no dispatch.
 at::Tensor alias(const at::Tensor& tensor, at::IntArrayRef sizes, at::IntArrayRef strides);
+// The result of a reduction of `self` over one dimension with that dimension kept, as size 1.
+at::Tensor with_dimension(const at::Tensor& result, const at::Tensor& self, int64_t dimension);
 // The tensor itself, or a recorded contiguous copy where its reduced dimensions cannot be merged into one.
 at::Tensor mergeable(const at::Tensor& tensor, uint64_t mask);
 

@@ -1,9 +1,12 @@
 // sort, topk, isin, cumulative sums and extremes.
+#include <ATen/native/Resize.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/promotion.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
+#include "torch_neuronx/csrc/aten/rows.h"
 
 namespace neuron::aten {
 namespace {
@@ -47,6 +50,27 @@ void cumulative(Arguments& arguments) {
                 {c10::maybe_wrap_dim(arguments.integer(1), self.dim())});
 }
 
+// _logcumsumexp(self, dim)
+void log_sums(Arguments& arguments) {
+  const at::Tensor& self = arguments.tensor(0);
+  if (is_complex(dtype_of(self))) decline();
+  require_row_dtype(self);
+  if (!self.is_floating_point()) refuse();
+  const bool given = arguments.size() > 2;
+  if (given && arguments.tensor(2).scalar_type() != self.scalar_type()) refuse();
+  const int64_t dimension = c10::maybe_wrap_dim(arguments.integer(1), self.dim());
+  const at::Tensor out = given ? arguments.tensor(2) : empty(self.sizes(), self.scalar_type(), self.device());
+  if (given) {
+    const at::Tensor* both[] = {&self, &out};
+    common_device(both);
+    check_no_internal_overlap(out);
+    at::native::resize_output(out, self.sizes());
+  }
+  static const kernels::Kernel& found = kernel("logcumsumexp");
+  if (out.numel() != 0) record_kernel(found, {out}, {self}, {dimension});
+  arguments.give(out);
+}
+
 // _cummax_helper(self, values!, indices!, dim)
 template <const char* const& kName>
 void running_extreme(Arguments& arguments) {
@@ -58,15 +82,38 @@ void running_extreme(Arguments& arguments) {
                 {c10::maybe_wrap_dim(arguments.integer(3), self.dim())});
 }
 
-// isin.Tensor_Tensor(elements, test_elements, *, assume_unique, invert)
+void record_isin(const at::Tensor& out, const at::Tensor& elements, const at::Tensor& tests, bool invert) {
+  check_no_internal_overlap(out);
+  if (out.numel() == 0) return;
+  const at::ScalarType common = common_dtype(elements, tests);
+  const at::Tensor dense =
+      out.scalar_type() == at::ScalarType::Bool ? out : empty(out.sizes(), at::ScalarType::Bool, out.device());
+  static const kernels::Kernel& found = kernel("isin");
+  record_kernel(found, {dense}, {as_common(elements, common, out.device()), as_common(tests, common, out.device())},
+                {invert});
+  if (!dense.is_same(out)) record_copy(out, dense);
+}
+
+void check_members(const at::Tensor& tensor) {
+  require_row_dtype(tensor);
+  if (tensor.scalar_type() == at::ScalarType::Bool) refuse();
+}
+
+// isin(elements, test_elements, *, assume_unique, invert): tensors, or one of them a number.
 void isin(Arguments& arguments) {
   const at::Tensor &elements = arguments.tensor(0), &tests = arguments.tensor(1);
-  check_ordered(elements);
-  if (elements.scalar_type() != tests.scalar_type() || is_host_number(elements) || is_host_number(tests)) decline();
-  const at::Tensor& out = arguments.output();
-  if (out.numel() == 0) return;
-  static const kernels::Kernel& found = kernel("isin");
-  record_kernel(found, {out}, {elements, tests}, {arguments.boolean(3)});
+  check_members(elements);
+  check_members(tests);
+  record_isin(arguments.output(), elements, tests, arguments.boolean(3));
+}
+
+void isin_number(Arguments& arguments) {
+  if (is_complex(dtype_of(arguments.tensor(0)))) decline();
+  record_isin(arguments.output(), arguments.tensor(0), as_operand(arguments.scalar(1)), arguments.boolean(3));
+}
+void number_isin(Arguments& arguments) {
+  check_members(arguments.tensor(1));
+  record_isin(arguments.output(), as_operand(arguments.scalar(0)), arguments.tensor(1), arguments.boolean(3));
 }
 
 constexpr const char* kCumsum = "cumsum";
@@ -77,6 +124,10 @@ constexpr const char* kCummin = "cummin";
 const Registration registrations[] = {
     {"isin.Tensor_Tensor", isin},
     {"isin.Tensor_Tensor_out", isin},
+    {"isin.Tensor_Scalar", isin_number},
+    {"isin.Tensor_Scalar_out", isin_number},
+    {"isin.Scalar_Tensor", number_isin},
+    {"isin.Scalar_Tensor_out", number_isin},
     {"sort.stable", sort},
     {"sort.values_stable", sort},
     {"topk", topk},
@@ -87,6 +138,8 @@ const Registration registrations[] = {
     {"cumprod", cumulative<kCumprod>},
     {"cumprod.out", cumulative<kCumprod>},
     {"cumprod_", cumulative<kCumprod>},
+    {"_logcumsumexp", log_sums},
+    {"_logcumsumexp.out", log_sums},
     {"_cummax_helper", running_extreme<kCummax>},
     {"_cummin_helper", running_extreme<kCummin>},
 };
