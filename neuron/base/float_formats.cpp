@@ -85,11 +85,10 @@ float float8_e4m3fn_to_float(uint8_t bits) {
 
 uint8_t float_to_float8_e4m3fn(float value) {
   uint8_t sign = std::signbit(value) ? 0x80 : 0;
-  if (std::isnan(value) || std::isinf(value)) return sign | 0x7f;
+  if (std::isnan(value)) return sign | 0x7f;
   float magnitude = std::fabs(value);
-  if (magnitude > 480.0f) return sign | 0x7f;
-  uint32_t rounded = round_magnitude(magnitude, 3, 7);
-  return static_cast<uint8_t>(sign | (rounded > 0x7e ? 0x7f : rounded));
+  uint32_t rounded = magnitude >= 480.0f ? 0x7e : round_magnitude(magnitude, 3, 7);
+  return static_cast<uint8_t>(sign | (rounded > 0x7e ? 0x7e : rounded));
 }
 
 float float8_e5m2_to_float(uint8_t bits) { return float16_to_float(static_cast<uint16_t>(bits) << 8); }

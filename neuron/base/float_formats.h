@@ -1,5 +1,5 @@
 // Conversions between float32 and the narrow float formats, and loading or storing one element of any dtype.
-// Rounding is to nearest, ties to even; NaN stays NaN; overflow goes to infinity (float8_e4m3fn: NaN), as in PyTorch.
+// Rounding is to nearest, ties to even; NaN stays NaN; overflow gives infinity (float8_e4m3fn: largest), as in PyTorch.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import pytest
@@ -77,6 +78,19 @@ def test_every_conversion_in_every_direction(source: torch.dtype):
         assert same(torch.zeros(4, 6, dtype=target).copy_(device), expected), f"to host: {target}"
         assert same(device.to(target), expected), f"to: {target}"
     assert torch_neuronx.get_fallback_ops() == []
+
+
+@pytest.mark.parametrize("target", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_beyond_float8(target: torch.dtype):
+    largest = torch.finfo(target).max
+    numbers = [largest * factor for factor in (1, 1.03, 1.05, 1.07, 1.2, 1.5, 100)] + [math.inf, 0.0, 1e-9]
+    for source in (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64):
+        host = torch.tensor([n for n in numbers if source.is_floating_point or math.isfinite(n)]).to(source)
+        host = torch.cat([host, -host])
+        expected = host.to(target)
+        assert same(host.to("neuron").to(target), expected), source
+        assert same((host.to("neuron") * 1).to(target), expected), source
+    assert torch.tensor([math.nan, -math.nan]).to("neuron").to(target).float().isnan().all()
 
 
 def test_layout_pairs():

@@ -51,9 +51,9 @@ Value* narrow_float8(const Lanes& lanes, Value* x, DType to) {
   Value* sign = b.CreateAnd(b.CreateLShr(all, 24), lanes.i32(0x80));
   const bool e4m3 = to == DType::Float8E4M3FN;
   Value* rounded = round_magnitude(lanes, magnitude, e4m3 ? 3 : 2, e4m3 ? 7 : 15);
-  Value* limit = lanes.i32(e4m3 ? 0x7f : 0x7c);
+  Value* limit = lanes.i32(e4m3 ? 0x7e : 0x7c);  // the largest number where there is no infinity
   rounded = lanes.select(b.CreateICmpUGT(rounded, limit), limit, rounded);
-  if (!e4m3) rounded = lanes.select(b.CreateICmpUGT(magnitude, lanes.i32(0x7f800000)), lanes.i32(0x7f), rounded);
+  rounded = lanes.select(b.CreateICmpUGT(magnitude, lanes.i32(0x7f800000)), lanes.i32(0x7f), rounded);
   return b.CreateTrunc(b.CreateOr(rounded, sign), lanes.integer(8));
 }
 
