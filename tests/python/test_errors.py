@@ -54,6 +54,37 @@ CASES: dict[str, Callable[[str], object]] = {
     "tril": lambda d: torch.ones(3, device=d).tril(),
 }
 
+# The operators that convert to no dtype of an out= tensor but their result's.
+OUTPUTS: dict[str, Callable[[torch.Tensor, torch.Tensor], object]] = {
+    "all": lambda x, out: torch.all(x, out=out),
+    "any": lambda x, out: torch.any(x, 1, out=out),
+    "amax": lambda x, out: torch.amax(x, 1, out=out),
+    "aminmax": lambda x, out: torch.aminmax(x, dim=1, out=(out, out.clone())),
+    "argmax": lambda x, out: torch.argmax(x, 1, out=out),
+    "isin": lambda x, out: torch.isin(x, x, out=out),
+    "max": lambda x, out: torch.max(x, 1, out=(out, torch.empty(0, dtype=torch.long, device=out.device))),
+    "max indices": lambda x, out: torch.max(x, 1, out=(torch.empty(0, device=out.device), out)),
+    "multinomial": lambda x, out: torch.multinomial(x, 2, out=out),
+    "softmax": lambda x, out: torch.softmax(x, 1, out=out),
+    "sort": lambda x, out: torch.sort(x, 1, out=(out, torch.empty(0, dtype=torch.long, device=out.device))),
+    "topk": lambda x, out: torch.topk(x, 2, out=(out, torch.empty(0, dtype=torch.long, device=out.device))),
+    "triu": lambda x, out: torch.triu(x, out=out),
+    "mm": lambda x, out: torch.mm(x, x.t(), out=out),
+    "index_select": lambda x, out: torch.index_select(x, 0, torch.tensor([0], device=x.device), out=out),
+    "gather": lambda x, out: torch.gather(x, 0, torch.tensor([[0]], device=x.device), out=out),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.half, torch.double, torch.complex64], ids=str)
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_dtype_of_an_output(name: str, dtype: torch.dtype) -> None:
+    with pytest.raises(Exception) as expected:  # noqa: B017, PT011
+        OUTPUTS[name](torch.ones(2, 3), torch.empty(0, dtype=dtype))
+    for _ in range(2):  # what was inferred once may be remembered
+        with pytest.raises(type(expected.value)) as actual:
+            OUTPUTS[name](torch.ones(2, 3, device="neuron"), torch.empty(0, dtype=dtype, device="neuron"))
+        assert str(actual.value).split("\n")[0] == str(expected.value).split("\n")[0]
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_text_and_class(name: str):

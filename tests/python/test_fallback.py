@@ -30,6 +30,30 @@ def test_value_count_and_bytes():
     assert torch_neuronx.get_fallback_ops() == []
 
 
+OUTPUTS = {
+    "add": lambda x, out: torch.add(x, x, out=out),
+    "eq": lambda x, out: torch.eq(x, x, out=out),
+    "exp": lambda x, out: torch.exp(x, out=out),
+    "log_softmax": lambda x, out: torch.sub(x, torch.logsumexp(x, 1, keepdim=True), out=out),
+    "max": lambda x, out: torch.max(x, out=out),
+    "maximum": lambda x, out: torch.maximum(x, x.flip(1), out=out),
+    "std": lambda x, out: torch.std(x, (0, 1), out=out),
+    "var": lambda x, out: torch.var(x, (0, 1), out=out),
+    "sum": lambda x, out: torch.sum(x, 1, out=out),
+    "pow": lambda x, out: torch.pow(x, 3, out=out),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_complex_outputs_of_real_operations(name: str, dtype: torch.dtype):
+    x = torch.arange(12.0).reshape(3, 4) * 0.37
+    expected = OUTPUTS[name](x, torch.empty(0, dtype=dtype))
+    actual = OUTPUTS[name](x.to("neuron"), torch.empty(0, dtype=dtype, device="neuron"))
+    assert actual.dtype == dtype
+    torch.testing.assert_close(actual.cpu(), expected)
+
+
 def test_report_of_the_eager_layer():
     with torch_neuronx.testing.synchronous_compiles():
         torch_neuronx.reset_eager_report()

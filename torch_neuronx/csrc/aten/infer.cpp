@@ -184,6 +184,69 @@ InferredTensor describe(const at::Tensor& tensor, const std::vector<c10::IValue>
   return described;
 }
 
+bool is_output(const c10::Argument& argument) {
+  return argument.kwarg_only() && argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+// The overload that takes the same arguments and returns what `op` writes into its out= tensors.
+std::optional<c10::OperatorHandle> functional_overload(const c10::OperatorHandle& op) {
+  const auto& wanted = op.schema().arguments();
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    if (name.name != op.schema().name()) continue;
+    auto candidate = c10::Dispatcher::singleton().findSchema(name);
+    if (!candidate) continue;
+    const auto& arguments = candidate->schema().arguments();
+    size_t next = 0;
+    bool same = true;
+    for (const c10::Argument& argument : wanted) {
+      if (is_output(argument)) continue;
+      same = same && next < arguments.size() && arguments[next].alias_info() == nullptr &&
+             arguments[next].name() == argument.name() && *arguments[next].type() == *argument.type();
+      ++next;
+    }
+    if (same && next == arguments.size()) return candidate;
+  }
+  return std::nullopt;
+}
+
+const std::optional<c10::OperatorHandle>& cached_functional_overload(const c10::OperatorHandle& op) {
+  static auto* found = new std::unordered_map<const void*, std::optional<c10::OperatorHandle>>;
+  static auto* mutex = new std::mutex;
+  std::lock_guard lock(*mutex);
+  auto [entry, inserted] = found->try_emplace(&op.schema());
+  if (inserted) entry->second = functional_overload(op);
+  return entry->second;
+}
+
+// True when out= tensors are of other dtypes than the results would be without them. Meta kernels do not look at
+// that; on the CPU some operators convert and some refuse.
+bool has_foreign_outputs(const c10::OperatorHandle& op, const std::vector<c10::IValue>& meta_arguments) {
+  const auto& schema = op.schema().arguments();
+  std::vector<c10::IValue> stack;
+  std::vector<at::ScalarType> given;
+  for (size_t i = 0; i < schema.size(); ++i) {
+    if (!is_output(schema[i])) {
+      stack.push_back(meta_arguments[i]);
+    } else if (meta_arguments[i].isTensor()) {
+      given.push_back(meta_arguments[i].toTensor().scalar_type());
+    }
+  }
+  if (given.empty()) return false;
+  const auto& functional = cached_functional_overload(op);
+  if (!functional) return false;
+  try {
+    at::AutoDispatchBelowADInplaceOrView below;
+    functional->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
+  } catch (const std::exception&) {
+    return true;
+  }
+  if (stack.size() != given.size()) return false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (stack[i].isTensor() && stack[i].toTensor().scalar_type() != given[i]) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::shared_ptr<const Inferred> infer(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
@@ -213,6 +276,7 @@ std::shared_ptr<const Inferred> infer(const c10::OperatorHandle& op, const std::
     raise_as_cpu(op, stack);
     throw;
   }
+  if (has_foreign_outputs(op, arguments)) raise_as_cpu(op, stack);
   auto inferred = std::make_shared<Inferred>();
   for (const c10::IValue& result : results) {
     if (result.isTensor()) {

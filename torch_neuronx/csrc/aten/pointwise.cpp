@@ -419,7 +419,8 @@ void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
   }
   for (const at::Tensor& output : outputs) all.push_back(&output);
   for (const at::Tensor* tensor : all) {
-    if (!has_dtype(tensor->scalar_type())) decline();
+    // Results too: a complex one of a real operation is the CPU's.
+    if (!has_dtype(tensor->scalar_type()) || (tensor->is_complex() && (accepts_ & 8) == 0)) decline();
   }
   const at::ScalarType common = common_dtype(operands);
   if (!accepts(common)) decline();

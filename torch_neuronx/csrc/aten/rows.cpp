@@ -100,6 +100,8 @@ at::Tensor mergeable(const at::Tensor& tensor, uint64_t mask) {
 void record_rows(const lowering::Operator& op, DType common, at::IntArrayRef sizes, uint64_t mask,
                  std::span<const at::Tensor> outputs, std::span<const Input> inputs,
                  std::span<const int64_t> attributes) {
+  for (const at::Tensor& output : outputs)
+    if (output.is_complex()) decline();  // an out= tensor that the CPU converts to
   if (mask != 0) return record_row(op, common, sizes, mask, outputs, inputs, attributes);
   // Nothing is reduced: a reduced dimension of size 1 in front.
   Dims padded(std::span<const int64_t>(sizes.data(), sizes.size()));
