@@ -1,4 +1,7 @@
 // Arithmetic on numbers: add … clamp, lerp, rounding.
+#include <cmath>
+#include <numbers>
+
 #include "neuron/lowering/expression.h"
 #include "neuron/lowering/families.h"
 #include "neuron/lowering/operator_attributes.h"
@@ -192,6 +195,33 @@ void nextafter(Context& c) {
   c.set_exact_output(0, select(is_nan(wide_x) | is_nan(wide_y), kNaN, result));
 }
 
+// frexp(self) -> (mantissa, exponent). A number is mantissa 2^exponent with a mantissa in [1/2, 1); zeros, infinities
+// and NaN are their own mantissa, with exponent 0.
+void split_exponent(Context& c) {
+  Expression x = operand(c, 0);
+  const bool is_double = x.dtype() == DType::Float64;
+  const int fraction_bits = is_double ? 52 : 23, bias = is_double ? 1022 : 126;  // of 1/2
+  // Subnormal numbers are made normal.
+  Expression small = abs(x) < (is_double ? 0x1p-1022 : 0x1p-126);
+  Expression bits = select(small, x * std::ldexp(1.0, fraction_bits), x).bitcast(same_width_integer(x.dtype()));
+  const int64_t field = static_cast<int64_t>(is_double ? 0x7ff : 0xff) << fraction_bits;
+  Expression exponent = (bits & bits.same_int(field))
+                            .binary(ir::Opcode::ShiftRightLogical, bits.same_int(fraction_bits))
+                            .convert(DType::Int32);
+  exponent = exponent - select(small, bias + fraction_bits, exponent.same_int(bias));
+  Expression half = bits.same_int(static_cast<int64_t>(bias) << fraction_bits);
+  Expression mantissa = ((bits & bits.same_int(~field)) | half).bitcast(x.dtype());
+  Expression whole = (x == 0.0) | (abs(x) == kInfinity) | is_nan(x);
+  c.set_output(0, select(whole, x, mantissa));
+  c.set_output(1, select(whole, 0.0, exponent));
+}
+
+// The argument of a real number as a complex one.
+void angle(Context& c) {
+  Expression x = operand(c, 0);
+  c.set_output(select(is_nan(x), x, select(x < 0.0, std::numbers::pi, x.same(0.0))));
+}
+
 void square(Context& c) {
   Expression x = operand(c, 0);
   c.set_output(x * x);
@@ -234,6 +264,8 @@ std::span<const Rule> arithmetic_rules() {
       {"trunc", rounding<trunc>},
       {"round", round_decimals},
       {"frac", fraction},
+      {"frexp", split_exponent},
+      {"angle", angle},
       {"copysign", copysign},
       {"hypot", hypot},
       {"nextafter", nextafter},

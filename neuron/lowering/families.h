@@ -17,6 +17,7 @@ std::span<const Rule> arithmetic_rules();
 std::span<const Rule> comparison_rules();
 std::span<const Rule> bitwise_rules();
 std::span<const Rule> mathematics_rules();
+std::span<const Rule> special_rules();
 std::span<const Rule> activation_rules();
 std::span<const Rule> activation_gradient_rules();
 std::span<const Rule> recurrent_rules();

@@ -16,7 +16,7 @@ struct Table {
                                               mathematics_rules(), activation_rules(), activation_gradient_rules(),
                                               loss_rules(),        creation_rules(),   random_rules(),
                                               reduction_rules(),   softmax_rules(),    normalization_rules(),
-                                              optimizer_rules(),   recurrent_rules()};
+                                              optimizer_rules(),   recurrent_rules(),  special_rules()};
     for (std::span<const Rule> family : families)
       for (const Rule& rule : family)
         operators.push_back({rule.name, rule.kind, rule.lower, static_cast<uint32_t>(operators.size())});

@@ -94,6 +94,7 @@ UNARY: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], float, float, flo
     "threshold": (lambda x: F.threshold(x, 0.5, 9.0), -3, 3, 0),
     "nan_to_num": (torch.nan_to_num, -3, 3, 0),
     "entr": (torch.special.entr, 0, 3, 4),
+    "angle": (torch.angle, -3, 3, 1),
 }
 
 

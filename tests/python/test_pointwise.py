@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 import torch
 
 import torch_neuronx
+import torch_neuronx.testing
 from aten_samples import arguments, on_device, overload, table
 
 ROWS = [row["op"] for row in table() if row["kind"] == "elementwise"]
@@ -177,6 +179,49 @@ def test_zero_dimensional_device_tensors_are_not_wrapped_numbers():
     assert_same(x.to("neuron") * s.to("neuron"), x * s, "half tensor, double 0-d")
     assert_same(s.to("neuron") * s.to("neuron"), s * s, "two 0-d")
     assert_same(s.to("neuron") + 1, s + 1, "0-d and a number")
+
+
+NEVER_ON_THE_CPU = {
+    "angle": torch.angle,
+    "clamp": lambda x: torch.clamp(x, x, x.flip(0)) if x.dtype != torch.bool else x,
+    "clamp_max": lambda x: torch.clamp_max(x, x.flip(0)),
+    "clamp_min": lambda x: torch.clamp_min(x, x.flip(0)),
+    "cube": lambda x: x**3,
+    "erfcx": torch.special.erfcx,
+    "i0": torch.special.i0,
+    "i0e": torch.special.i0e,
+    "i1": torch.special.i1,
+    "i1e": torch.special.i1e,
+    "log_ndtr": torch.special.log_ndtr,
+    "power": lambda x: x**2.5,
+    "square": torch.square,
+    "trigamma": lambda x: torch.polygamma(1, x + 1),
+    "zeroth power": lambda x: x**0,
+}
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if not d.is_floating_point], ids=str)
+@pytest.mark.parametrize("name", NEVER_ON_THE_CPU)
+def test_integers_and_truth_stay_on_the_device(name: str, dtype: torch.dtype):
+    x = torch.tensor([0, 1, 1, 3, 5]).to(dtype)
+    with torch_neuronx.testing.no_fallback():
+        actual = NEVER_ON_THE_CPU[name](x.to("neuron"))
+    assert_same(actual, NEVER_ON_THE_CPU[name](x), name)
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.is_floating_point], ids=str)
+def test_mantissa_and_exponent(dtype: torch.dtype):
+    info = torch.finfo(dtype)
+    numbers = [0.0, -0.0, 1.0, -0.3, 2.0, 1023.0, info.max, info.tiny, -info.tiny / 2, info.smallest_normal * info.eps]
+    x = torch.tensor([*numbers, math.inf, -math.inf, math.nan], dtype=torch.float64).to(dtype)
+    with torch_neuronx.testing.no_fallback():
+        mantissa, exponent = torch.frexp(x.to("neuron"))
+        out = (torch.empty(0, dtype=dtype, device="neuron"), torch.empty(0, dtype=torch.int32, device="neuron"))
+        torch.frexp(x.to("neuron").expand(2, -1), out=out)
+    expected = torch.frexp(x)
+    assert_same((mantissa, exponent), tuple(expected), "frexp")
+    assert torch.equal(torch.signbit(mantissa[:10]).cpu(), torch.signbit(expected.mantissa[:10]))
+    assert_same(out[1], expected.exponent.expand(2, -1).contiguous(), "exponents")
 
 
 def test_default_dtype_decides_integer_promotion():
