@@ -1,6 +1,7 @@
 // The interpolations behind torch.nn.functional.interpolate, with their gradients.
 #include "neuron/kernels/kernel.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/dense_kernel.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
 namespace neuron::aten {
@@ -8,16 +9,6 @@ namespace {
 
 // Numbers of neuron/kernels/resampling.cpp.
 enum Mode : int64_t { Nearest, NearestExact, Linear, Cubic };
-
-// The kernels work on dense planes: other layouts are copied.
-void record_dense(const kernels::Kernel& kernel, const at::Tensor& output, const at::Tensor& input,
-                  std::initializer_list<int64_t> attributes, std::span<const Scalar> scales) {
-  const bool dense = output.is_contiguous();
-  const at::Tensor target = dense ? output : empty(output.sizes(), output.scalar_type(), output.device());
-  const at::Tensor outputs[] = {target}, inputs[] = {contiguous(input)};
-  record_kernel(kernel, outputs, inputs, std::span(attributes.begin(), attributes.size()), scales);
-  if (!dense) record_copy(output, target);
-}
 
 // upsample_*(self, output_size, [align_corners], scale of each dimension?) and
 // upsample_*_backward(grad_output, output_size, input_size, [align_corners], scale of each dimension?)
@@ -37,7 +28,8 @@ void resample(Arguments& arguments) {
     ++next;
   }
   static const kernels::Kernel& found = kernel(kBackward ? "resample_backward" : "resample");
-  record_dense(found, out, self, {kMode, align_corners, kRank}, scales);
+  const int64_t attributes[] = {kMode, align_corners, kRank};
+  record_dense_kernel(found, {out}, {self}, attributes, scales);
 }
 
 #define NEURON_RESAMPLING(name, mode, rank)                                        \
