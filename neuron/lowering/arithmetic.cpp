@@ -104,11 +104,11 @@ Expression prefer_number(Expression x, Expression y, Expression extreme) {
 }
 void fmax(Context& c) {
   Expression x = rounded_operand(c, 0), y = rounded_operand(c, 1);
-  c.set_output(prefer_number(x, y, max(x, y)));
+  c.set_output(prefer_number(x, y, max(y, x)));
 }
 void fmin(Context& c) {
   Expression x = rounded_operand(c, 0), y = rounded_operand(c, 1);
-  c.set_output(prefer_number(x, y, min(x, y)));
+  c.set_output(prefer_number(x, y, min(y, x)));
 }
 
 // clamp(self, min?, max?): a NaN anywhere gives NaN; max wins where the bounds cross.

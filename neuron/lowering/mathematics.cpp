@@ -63,10 +63,10 @@ void xlog1py(Context& c) {
   c.set_output(select(is_nan(y), kNaN, select(x == 0.0, 0.0, x * log1p(y))));
 }
 
-// -x log(x): 0 at 0, -inf below.
+// -x log(x): 0 at zeros of either sign, -inf below.
 void entropy(Context& c) {
   Expression x = operand(c, 0);
-  Expression inside = select(x > 0.0, -(x * log(x)), x);
+  Expression inside = select(x > 0.0, -(x * log(x)), abs(x));
   c.set_output(select(x < 0.0, -kInfinity, inside));
 }
 

@@ -120,7 +120,7 @@ Expression scaled_erfc(Context& c, Expression x) {
   static constexpr Series series{kScaledErfc, 14};
   Expression finite = min(x, 1e100);
   Expression value = series.at((finite - 3.75) / (finite + 3.75), c.compute() == DType::Float64);
-  return value / (x + x + 1.0);
+  return value * 0.5 / (x + 0.5);
 }
 
 // Below zero 2 exp(x^2) less the value at -x. The square does not fit into float32: its rest is a factor.

@@ -224,6 +224,16 @@ def test_mantissa_and_exponent(dtype: torch.dtype):
     assert_same(out[1], expected.exponent.expand(2, -1).contiguous(), "exponents")
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
+def test_signs_of_zero_are_those_of_the_cpu(dtype: torch.dtype):
+    x, y = torch.tensor([0.0, -0.0, -0.0, 0.0], dtype=dtype), torch.tensor([-0.0, 0.0, -0.0, 0.0], dtype=dtype)
+    for op in (torch.fmax, torch.fmin, torch.special.entr, torch.add, torch.mul, torch.fmod, torch.nextafter):
+        args = [x] if op is torch.special.entr else [x, y + 1 if op is torch.fmod else y]
+        expected = op(*args)
+        actual = op(*[a.to("neuron") for a in args])
+        assert torch.equal(torch.signbit(actual).cpu(), torch.signbit(expected)), op.__name__
+
+
 def test_default_dtype_decides_integer_promotion():
     x = torch.tensor([1, 2, 3])
     torch.set_default_dtype(torch.float64)
