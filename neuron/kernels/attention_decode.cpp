@@ -43,6 +43,9 @@ class Decode {
       : p_(problem),
         outputs_(outputs),
         rows_(problem.group() * problem.queries),
+        lanes_(rows_ <= 2   ? static_cast<int>(rows_)
+               : rows_ <= 4 ? 4
+                            : 8),
         splits_(std::max<int64_t>(1, (problem.keys + kSplit - 1) / kSplit)),
         matrix_(problem.matrix && problem.group() * problem.queries >= kMatrixRows),
         partials_(buffers.partials.get<float>(problem.batch * problem.key_heads * splits_ * rows_ *
@@ -51,42 +54,42 @@ class Decode {
   int64_t splits() const { return p_.batch * p_.key_heads * splits_; }
   int64_t results() const { return p_.batch * p_.key_heads * rows_; }
 
-  void split(int64_t index) const {
-    int64_t first = index % splits_ * kSplit, key_head = index / splits_ % p_.key_heads,
-            batch = index / splits_ / p_.key_heads;
-    int64_t count = std::min(kSplit, p_.keys - first);
-    Rows key = p_.rows_of(*p_.key, batch), value = p_.rows_of(*p_.value, batch);
-    float* weights = buffers.weights.get<float>((rows_ + 3) / 4 * 4 * kSplit);
+  // `last`: this thread takes no split after it, whose keys would be asked for.
+  void split(int64_t index, bool last) const {
+    const Place at = place(index);
+    const int64_t count = at.count;
+    Rows key = p_.rows_of(*p_.key, at.batch), value = p_.rows_of(*p_.value, at.batch);
+    float* weights = buffers.weights.get<float>(kDecodeRows * kSplit);
+    // Of a row, and of one of its keys; on matrix units row after row.
+    const int64_t row_step = matrix_ ? kSplit : 1, key_step = matrix_ ? 1 : lanes_;
     if (matrix_) {
-      score_on_matrix_units(batch, key_head, first, count, weights);
+      score_on_matrix_units(at, key, weights);
     } else {
-      // Values are asked for where keys end.
-      const bool alike = key.row == value.row && key.dtype == value.dtype && value.step() == 1;
-      score(batch, key_head, source(key, key_head, first, count, buffers.keys), count,
-            alike ? value.at(key_head, first) : nullptr, weights);
+      score(at, source(key, at, buffers.keys), alike(key, value) ? value.at(at.key_head, at.first) : nullptr, weights);
     }
-    AttentionProblem::MaskRows mask = p_.mask_rows(batch);
-    for (int64_t r = 0; r < rows_; ++r) {
-      int64_t head = key_head * p_.group() + r / p_.queries, position = r % p_.queries;
-      float* line = weights + r * kSplit;
-      Partial partial(partials_, index * rows_ + r, p_.value_depth);
-      if (p_.mask != nullptr) {
-        float* bias = buffers.bias.get<float>(kSplit);
-        widen_mask(p_, mask.data + head * mask.head + position * mask.row + first * mask.step, mask.step, count, bias);
-        for (int64_t k = 0; k < count; ++k) line[k] += bias[k];
+    if (p_.mask != nullptr) add_mask(at, weights, row_step, key_step);
+    for (int64_t r = 0; p_.causal && r < rows_; ++r) {
+      for (int64_t k = std::max<int64_t>(0, r % p_.queries + 1 - at.first); k < count; ++k) {
+        weights[r * row_step + k * key_step] = kLowest;
       }
-      if (p_.causal && first + count > position + 1) {
-        std::fill(line + std::max<int64_t>(0, position + 1 - first), line + count, kLowest);
-      }
-      *partial.maximum = p_.tiles->row_maximum(line, count);
-      *partial.sum = p_.tiles->row_exponentials(line, count, *partial.maximum == kLowest ? 0.0f : *partial.maximum);
-      if (p_.drops) drop(p_.counter(batch, head, position), first, count, line);
     }
-    if (matrix_) return weigh_on_matrix_units(value, key_head, first, count, weights, index);
-    Source values = source(value, key_head, first, count, buffers.values);
-    values.products->weigh(values.units.data, values.units.row_bytes, count, p_.value_depth, weights, kSplit,
+    softmax(weights, count, index);
+    if (p_.drops) {
+      for (int64_t r = 0; r < rows_; ++r) {
+        drop(p_.counter(at.batch, at.key_head * p_.group() + r / p_.queries, r % p_.queries), at.first, count,
+             weights + r * row_step, key_step);
+      }
+    }
+    if (matrix_) return weigh_on_matrix_units(at, value, weights, index);
+    Source values = source(value, at, buffers.values);
+    const char* next = nullptr;
+    if (!last && alike(key, value)) {
+      const Place after = place(index + 1);
+      next = p_.rows_of(*p_.key, after.batch).at(after.key_head, after.first);
+    }
+    values.products->weigh(values.units.data, values.units.row_bytes, count, p_.value_depth, weights, lanes_,
                            static_cast<int>(rows_), Partial(partials_, index * rows_, p_.value_depth).values,
-                           Partial::floats(p_.value_depth));
+                           Partial::floats(p_.value_depth), next);
   }
 
   void join(int64_t index) const {
@@ -116,15 +119,27 @@ class Decode {
   }
 
  private:
+  struct Place {
+    int64_t batch, key_head, first, count;  // of keys
+  };
+  Place place(int64_t index) const {
+    const int64_t first = index % splits_ * kSplit;
+    return {index / splits_ / p_.key_heads, index / splits_ % p_.key_heads, first, std::min(kSplit, p_.keys - first)};
+  }
+  // Whether rows of one may be asked for as those of the other.
+  static bool alike(const Rows& x, const Rows& y) {
+    return x.row == y.row && x.columns == y.columns && x.step() == 1 && y.step() == 1;
+  }
+
   // Rows of keys or values, and the products that take them: as they lie in memory where elements of a row are
   // adjacent.
   struct Source {
     Units units;
     const AttentionRows* products;
   };
-  Source source(const Rows& rows, int64_t head, int64_t first, int64_t count, Scratch& scratch) const {
-    if (!p_.pairs && rows.step() == 1) return {{rows.at(head, first), rows.row}, &rows_in_memory()};
-    return {unit_rows(p_, rows, head, first, count, scratch),
+  Source source(const Rows& rows, const Place& at, Scratch& scratch) const {
+    if (!p_.pairs && rows.step() == 1) return {{rows.at(at.key_head, at.first), rows.row}, &rows_in_memory()};
+    return {unit_rows(p_, rows, at.key_head, at.first, at.count, scratch),
             p_.pairs ? &p_.tiles->bfloat16_pair_rows : &p_.tiles->float_rows};
   }
   const AttentionRows& rows_in_memory() const {
@@ -138,53 +153,96 @@ class Decode {
     }
   }
 
-  // weights[row][key] = scale * the products of queries and keys.
-  void score(int64_t batch, int64_t key_head, Source keys, int64_t count, const char* next, float* weights) const {
-    // Of the dtype, so that the layout changes no bits.
-    const bool grouped = rows_ >= kGroupedVectors && rows_in_memory().dot_groups != nullptr;
-    const int64_t units = p_.units(p_.depth), padded = grouped ? (units + 3) / 4 * 4 : (units + 15) / 16 * 16,
-                  vectors = grouped ? (rows_ + 3) / 4 * 4 : rows_;
-    Rows query = p_.rows_of(*p_.query, batch);
-    char* queries = buffers.queries.get<char>(vectors * padded * 4);
-    std::memset(queries, 0, vectors * padded * 4);
+  // weights[key][lane] = scale * the products of queries and keys.
+  void score(const Place& at, const Source& keys, const char* next, float* weights) const {
+    const int64_t units = p_.units(p_.depth), padded = (units + 15) / 16 * 16;
+    const bool grouped = lanes_ > 2;
+    Rows query = p_.rows_of(*p_.query, at.batch);
+    char* queries = buffers.queries.get<char>(lanes_ * padded * 4);
+    std::memset(queries, 0, lanes_ * padded * 4);
     for (int64_t r = 0; r < rows_; ++r) {
-      Units row = unit_rows(p_, query, key_head * p_.group() + r / p_.queries, r % p_.queries, 1, buffers.bias);
-      char* target = queries + (grouped ? r / 4 * padded * 16 + r % 4 * 16 : r * padded * 4);
+      Units row = unit_rows(p_, query, at.key_head * p_.group() + r / p_.queries, r % p_.queries, 1, buffers.bias);
+      char* target = queries + (grouped ? panel_place(static_cast<int>(r), lanes_) * 16 : r * padded * 4);
       const int64_t together = grouped ? 4 : units;
-      for (int64_t u = 0; u < units; u += together, target += 64) {
+      for (int64_t u = 0; u < units; u += together, target += lanes_ * 16) {
         std::memcpy(target, row.data + u * 4, std::min(together, units - u) * 4);
       }
     }
+    const char* data = keys.units.data;
     if (grouped) {
-      float* widened = buffers.widened.get<float>(kWidenedRows * ((units + 15) / 16 * 16));
-      keys.products->dot_groups(keys.units.data, keys.units.row_bytes, count, units, reinterpret_cast<float*>(queries),
-                                static_cast<int>(vectors / 4), p_.scale, weights, kSplit, next, widened);
-      return;
+      keys.products->dot_groups(data, keys.units.row_bytes, at.count, units, reinterpret_cast<float*>(queries), lanes_,
+                                p_.scale, weights, next, buffers.widened.get<float>(kWidenedRows * padded));
+    } else {
+      keys.products->dot(data, keys.units.row_bytes, at.count, units, queries, padded, lanes_, p_.scale, weights);
     }
-    keys.products->dot(keys.units.data, keys.units.row_bytes, count, units, queries, padded, static_cast<int>(rows_),
-                       p_.scale, weights, kSplit);
+  }
+
+  void add_mask(const Place& at, float* weights, int64_t row_step, int64_t key_step) const {
+    const AttentionProblem::MaskRows mask = p_.mask_rows(at.batch);
+    float* bias = buffers.bias.get<float>(kSplit);
+    // One line for all.
+    const bool shared =
+        !matrix_ && (mask.head == 0 || p_.group() == 1) && (mask.row == 0 || p_.queries == 1) && lanes_ >= 4;
+    for (int64_t r = 0; r < (shared ? 1 : rows_); ++r) {
+      const int64_t head = at.key_head * p_.group() + r / p_.queries, position = r % p_.queries;
+      widen_mask(p_, mask.data + head * mask.head + position * mask.row + at.first * mask.step, mask.step, at.count,
+                 bias);
+      if (shared) {
+        lanes_ == 4 ? add_to_lanes<4>(bias, at.count, weights) : add_to_lanes<8>(bias, at.count, weights);
+      } else {
+        for (int64_t k = 0; k < at.count; ++k) weights[r * row_step + k * key_step] += bias[k];
+      }
+    }
+  }
+  template <int kLanesOfKey>
+  static void add_to_lanes(const float* bias, int64_t keys, float* weights) {
+    for (int64_t k = 0; k < keys; ++k, weights += kLanesOfKey) {
+      for (int l = 0; l < kLanesOfKey; ++l) weights[l] += bias[k];
+    }
+  }
+
+  // Scores become exponentials; largest scores and sums are those of the split.
+  void softmax(float* weights, int64_t count, int64_t index) const {
+    float maxima[kDecodeRows], shifts[kDecodeRows], sums[kDecodeRows];
+    const auto shift = [](float maximum) { return maximum == kLowest ? 0.0f : maximum; };
+    if (matrix_) {
+      for (int64_t r = 0; r < rows_; ++r) {
+        maxima[r] = p_.tiles->row_maximum(weights + r * kSplit, count);
+        sums[r] = p_.tiles->row_exponentials(weights + r * kSplit, count, shift(maxima[r]));
+      }
+    } else {
+      p_.tiles->lane_maxima(weights, count, lanes_, maxima);
+      std::transform(maxima, maxima + lanes_, shifts, shift);
+      p_.tiles->lane_exponentials(weights, count, lanes_, shifts, sums);
+    }
+    for (int64_t r = 0; r < rows_; ++r) {
+      Partial partial(partials_, index * rows_ + r, p_.value_depth);
+      *partial.maximum = maxima[r];
+      *partial.sum = sums[r];
+    }
   }
 
   // The same of all rows at once, each in a lane of a tile.
-  void score_on_matrix_units(int64_t batch, int64_t key_head, int64_t first, int64_t count, float* weights) const {
+  void score_on_matrix_units(const Place& at, const Rows& key, float* weights) const {
     const MatrixTiles tiles;
-    Rows query = p_.rows_of(*p_.query, batch), key = p_.rows_of(*p_.key, batch);
+    const int64_t count = at.count;
+    Rows query = p_.rows_of(*p_.query, at.batch);
     float* queries = buffers.queries.get<float>(kLanes * right_panel_units(p_.depth));
-    const Panel panel(p_, batch, key_head * p_.group(), 0, rows_);
+    const Panel panel(p_, at.batch, at.key_head * p_.group(), 0, rows_);
     load_right_panel(p_, query, panel, buffers.bias, queries);
     // Memory of whole tiles is read as it is.
     const bool whole = key.step() == 1 && p_.depth % 32 == 0 && count % 16 == 0;
-    LeftTiles keys = whole ? LeftTiles{key.at(key_head, first), key.row}
-                           : left_rows(key, key_head, first, count, buffers.keys, buffers.bias);
+    LeftTiles keys = whole ? LeftTiles{key.at(at.key_head, at.first), key.row}
+                           : left_rows(key, at.key_head, at.first, count, buffers.keys, buffers.bias);
     float* scores = buffers.scores.get<float>(kSplit * 16);
     attention_matrix_units.multiply(keys, round_up(count, 16), round_up(p_.depth, 32), queries, kLanes * 4, 16, scores,
                                     16, false);
     attention_matrix_units.turn(scores, count, static_cast<int>(rows_), p_.scale, weights, kSplit);
   }
 
-  void weigh_on_matrix_units(const Rows& value, int64_t key_head, int64_t first, int64_t count, const float* weights,
-                             int64_t index) const {
+  void weigh_on_matrix_units(const Place& at, const Rows& value, const float* weights, int64_t index) const {
     const MatrixTiles tiles;
+    const int64_t count = at.count;
     const int64_t width = round_up(p_.value_depth, 16), row_bytes = round_up(count, 32) * 2;
     char* rounded = buffers.rounded.get<char>(16 * row_bytes);
     std::memset(rounded, 0, 16 * row_bytes);
@@ -193,7 +251,7 @@ class Decode {
     auto* units = buffers.values.get<uint32_t>(kPairedKeys / 2 * width);
     for (int64_t k = 0; k < count; k += kPairedKeys) {
       const int64_t part = std::min(kPairedKeys, count - k), padded = round_up(part, 32);
-      Units rows = adjacent_rows(value, key_head, first + k, part, buffers.keys);
+      Units rows = adjacent_rows(value, at.key_head, at.first + k, part, buffers.keys);
       // Weights of zero do not silence what a missing key's memory held.
       if (part < padded) std::memset(units + part / 2 * width, 0, (padded / 2 - part / 2) * width * 4);
       p_.tiles->pair_rows(rows.data, rows.row_bytes, part, p_.value_depth, units, width);
@@ -205,16 +263,20 @@ class Decode {
     }
   }
 
-  void drop(uint64_t counter, int64_t first, int64_t count, float* line) const {
+  void drop(uint64_t counter, int64_t first, int64_t count, float* line, int64_t step) const {
     for (int64_t k = 0; k < count; k += 4) {
       auto words = philox(p_.seed, counter + static_cast<uint64_t>(first + k) / 4);
-      for (int64_t i = 0; i < 4 && k + i < count; ++i) line[k + i] *= words[i] >> 8 < p_.threshold ? p_.kept : 0.0f;
+      for (int64_t i = 0; i < 4 && k + i < count; ++i) {
+        line[(k + i) * step] *= words[i] >> 8 < p_.threshold ? p_.kept : 0.0f;
+      }
     }
   }
 
   const AttentionProblem& p_;
   const AttentionOutputs& outputs_;
-  int64_t rows_, splits_;
+  int64_t rows_;
+  int lanes_;
+  int64_t splits_;
   bool matrix_;
   float* partials_;
 };
@@ -224,7 +286,7 @@ class Decode {
 void decode(const AttentionProblem& p, const AttentionOutputs& outputs, int threads) {
   const Decode work(p, outputs);
   parallel_for(threads, work.splits(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) work.split(index);
+    for (int64_t index = begin; index < end; ++index) work.split(index, index + 1 == end);
   });
   parallel_for(threads, work.results(), 64, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) work.join(index);

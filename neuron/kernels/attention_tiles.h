@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "neuron/kernels/attention_ahead.h"
+
 namespace neuron::kernels {
 
 constexpr int kLanes = 48;
@@ -48,28 +50,33 @@ struct AttentionProducts {
 };
 
 // At most kMostVectors vectors against rows of memory, whose units are floats, pairs of bfloat16, or 16 bits that are
-// widened.
+// widened. What belongs to several vectors lies side by side, in 1, 2, 4 or 8 lanes, the next of them that is enough.
+// Where rows end those at `next`, of the same length and stride, may be asked for (null: none).
 struct AttentionRows {
-  // result[r][k] = scale * dot product of rows[k] and vectors[r], of `depth` units, in 16 lanes whose halves are added
-  // last: 8, 4, 2, 1. Vectors are units (floats for those that are widened), padded with zeros to a multiple of 16.
+  // result[k][r] = scale * dot product of rows[k] and vectors[r], of `depth` units, for r < vector_count, 1 or 2; in 16
+  // lanes whose halves are added last: 8, 4, 2, 1. Vectors are units (floats where rows are widened), padded with zeros
+  // to a multiple of 16.
   void (*dot)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const void* vectors,
-              int64_t vector_stride, int vector_count, float scale, float* result, int64_t result_stride);
-  // The same of groups of four vectors, in 4 lanes (lane l takes units l, l + 4, …) whose halves are added last: 2, 1.
-  // A group is [unit / 4][vector][unit % 4], padded with zeros; all its rows of results are written. Where the rows end
-  // those at `next`, of the same row_bytes, are asked for (null: none). `widened` holds kWidenedRows rows of floats, of
-  // a multiple of 16. Null where `dot` is the faster way.
-  void (*dot_groups)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* panel, int groups,
-                     float scale, float* result, int64_t result_stride, const char* next, float* widened);
-  // target[r][j] = sum over k < count of weights[r][k] * rows[k][j] for r < vectors, j < width: a chain over k for
+              int64_t vector_stride, int vector_count, float scale, float* result);
+  // result[k][lane]: the same of 4 or 8 vectors, in 4 lanes (lane l takes units l, l + 4, …) whose halves are added
+  // last: 2, 1. The panel is [unit / 4][panel_place(lane)][unit % 4], padded with zeros. `widened` holds kWidenedRows
+  // rows of floats, of a multiple of 16.
+  void (*dot_groups)(const char* rows, int64_t row_bytes, int64_t count, int64_t depth, const float* panel, int lanes,
+                     float scale, float* result, const char* next, float* widened);
+  // target[r][j] = sum over k < count of weights[k][r] * rows[k][j] for r < vectors, j < width: a chain over k for
   // floats and what is widened; for pairs a chain over pairs of keys, whose weights are rounded, and count is at most
-  // kMostWeighed. Rows of weights are `weight_stride` and of target `target_stride` floats apart.
-  void (*weigh)(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights,
-                int64_t weight_stride, int vectors, float* target, int64_t target_stride);
+  // kMostWeighed. Rows of target are `target_stride` floats apart.
+  void (*weigh)(const char* rows, int64_t row_bytes, int64_t count, int64_t width, const float* weights, int lanes,
+                int vectors, float* target, int64_t target_stride, const char* next);
 };
-constexpr int kGroupedVectors = 3;  // from as many on groups are the faster way
-constexpr int64_t kWidenedRows = 24;
+constexpr int64_t kWidenedRows = 8;
 constexpr int64_t kMostWeighed = 512;
 constexpr int kMostVectors = 8;
+// Of the lanes of a panel those half of them apart are neighbours.
+constexpr int panel_place(int lane, int lanes) {
+  const int half = lanes / 2;
+  return lane < half ? 2 * lane : 2 * (lane - half) + 1;
+}
 
 struct AttentionTiles {
   const char* name;
@@ -104,6 +111,9 @@ struct AttentionTiles {
   // row[j] = exp(row[j] - shift); returns the sum, taken in 16 lanes as in dot_rows.
   float (*row_exponentials)(float* row, int64_t count, float shift);
   float (*row_maximum)(const float* row, int64_t count);
+  // The same of [key][lane] for 1, 2, 4 or 8 lanes, lane by lane.
+  void (*lane_exponentials)(float* scores, int64_t keys, int lanes, const float* shifts, float* sums);
+  void (*lane_maxima)(const float* scores, int64_t keys, int lanes, float* maxima);
   float (*row_dot)(const float* x, const float* y, int64_t count);
 };
 

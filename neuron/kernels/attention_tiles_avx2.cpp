@@ -16,11 +16,10 @@ namespace {
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = 1;
 constexpr int kDotSums = 6;  // of registers, two each
-constexpr int kDotVectors = 2;
-constexpr int kGroupRows = 6;
-constexpr int kWeighedVectors = 1;
-constexpr int64_t kKeysAsked = 8;  // at once: a tile meets a key in fewer cycles than asking takes
-constexpr int kSlowVectors = 1;
+constexpr int kDotRegisters = 2;
+constexpr int kGroupSums = 12;
+constexpr int kMostWeighedAtOnce = 4;
+constexpr int weighed_vectors(int count) { return count == 1 ? 2 : 1; }
 
 struct Vector {
   __m256 a, b;  // lanes 0 to 7, 8 to 15
@@ -166,7 +165,7 @@ NEURON_INLINE void transpose(Vector (&x)[16]) {
 
 // Units in memory.
 struct FloatElements {
-  static constexpr int kBytes = 4;
+  static constexpr int kBytes = 4, kNear = 2;
   NEURON_INLINE static Vector load(const char* x) {
     auto* floats = reinterpret_cast<const float*>(x);
     return {_mm256_loadu_ps(floats), _mm256_loadu_ps(floats + 8)};
@@ -181,7 +180,7 @@ struct FloatElements {
 // Of 16 bits: `Widen` makes eight of them floats.
 template <typename Widen>
 struct NarrowElements : FloatElements {
-  static constexpr int kBytes = 2;
+  static constexpr int kBytes = 2, kNear = 2;
   NEURON_INLINE static Vector load(const char* x) {
     auto* halves = reinterpret_cast<const __m128i*>(x);
     return {Widen::widen(_mm_loadu_si128(halves)), Widen::widen(_mm_loadu_si128(halves + 1))};
@@ -259,6 +258,8 @@ const AttentionTiles attention_tiles_avx2 = {
     .pair_rows = nullptr,
     .row_exponentials = row_exponentials,
     .row_maximum = row_maximum,
+    .lane_exponentials = lane_exponentials,
+    .lane_maxima = lane_maxima,
     .row_dot = row_dot};
 
 const AttentionTiles& detected_attention_tiles() {

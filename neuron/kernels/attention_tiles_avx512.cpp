@@ -29,8 +29,8 @@ const AttentionTiles attention_tiles_avx512 = {
                exponentials<FloatUnits>, softmax_gradient<FloatUnits>},
     .pairs = {},
     .float_rows = {dot_rows<FloatElements>, dot_groups<FloatGroup>, weigh_rows<FloatElements>},
-    .half_rows = {dot_rows<HalfElements>, nullptr, weigh_rows<HalfElements>},
-    .bfloat16_rows = {dot_rows<BFloat16Elements>, nullptr, weigh_rows<BFloat16Elements>},
+    .half_rows = {dot_rows<HalfElements>, dot_groups_widened<HalfElements>, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, dot_groups_widened<BFloat16Elements>, weigh_rows<BFloat16Elements>},
     .bfloat16_pair_rows = {},
     .mask = mask_scores,
     .advance = advance,
@@ -41,6 +41,8 @@ const AttentionTiles attention_tiles_avx512 = {
     .pair_rows = nullptr,
     .row_exponentials = row_exponentials,
     .row_maximum = row_maximum,
+    .lane_exponentials = lane_exponentials,
+    .lane_maxima = lane_maxima,
     .row_dot = row_dot};
 
 }  // namespace neuron::kernels

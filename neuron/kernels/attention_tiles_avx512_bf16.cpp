@@ -40,12 +40,14 @@ struct PairUnits {
 };
 
 struct PairGroup {
+  static constexpr int kNear = 2;
   NEURON_INLINE static __m256 step(__m256 x, __m256 y, __m256 sum) {
     return _mm256_dpbf16_ps(sum, reinterpret_cast<__m256bh>(x), reinterpret_cast<__m256bh>(y));
   }
 };
 
 struct PairElements : FloatElements {
+  static constexpr int kNear = 2;
   NEURON_INLINE static Vector step(Vector x, Vector y, Vector sum) { return PairUnits::step(x, y, sum); }
 };
 
@@ -80,10 +82,9 @@ NEURON_TARGET void pair_rows(const char* rows, int64_t row_bytes, int64_t count,
 // Two keys a step: their rows are interleaved in registers. Weights are pairs.
 template <int kCount, int kBlocks>
 NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t width,
-                                        const float (*weights)[kMostWeighed / 2], float* target,
-                                        int64_t target_stride) {
+                                        const float* weights, int64_t lanes, float* target, int64_t target_stride) {
   Vector sums[kCount][2 * kBlocks];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * kBlocks; ++v) {
@@ -93,10 +94,12 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, con
     }
   }
   int64_t last = width - 32 * (kBlocks - 1);  // elements of the last block
-  for (int64_t k = part.begin; k < part.end; k += 2, rows += 2 * row_bytes) {
+  Fetch<kCount <= PairElements::kNear, 64 * kBlocks> fetch(part);
+  for (int64_t k = part.begin; k < part.end; k += 2, rows += 2 * row_bytes, weights += lanes) {
     bool paired = k + 1 < part.end;
     __m512i row[2 * kBlocks];
-    part.ahead->ask(2 * part.lines);
+    fetch.row(rows);
+    if (paired) fetch.row(rows + row_bytes);
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
       int64_t rest = b == kBlocks - 1 ? last : 32;
@@ -104,14 +107,14 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, con
       __m512i y = paired ? load_row(rows + row_bytes + 64 * b, rest) : _mm512_setzero_si512();
       interleave(x, y, row[2 * b], row[2 * b + 1]);
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < kCount; ++r) {
-      Vector pair = broadcast(&weights[r][k / 2]);
+      Vector pair = broadcast(weights + r);
 #pragma GCC unroll 8
       for (int v = 0; v < 2 * kBlocks; ++v) sums[r][v] = PairUnits::step(pair, _mm512_castsi512_ps(row[v]), sums[r][v]);
     }
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * kBlocks; ++v) {
@@ -126,57 +129,68 @@ NEURON_TARGET void weigh_pair_rows_tile(const char* rows, int64_t row_bytes, con
 }
 
 template <int kCount>
-NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, const WeighedPart& part, int64_t width,
-                                      const float (*weights)[kMostWeighed / 2], float* target, int64_t target_stride) {
+NEURON_TARGET void weigh_pair_rows_of(const char* rows, int64_t row_bytes, WeighedPart& part, int64_t width,
+                                      const float* weights, int64_t lanes, float* target, int64_t target_stride) {
+  constexpr int kBlocks = weighed_vectors(kCount) / 2, kSome = kBlocks > 2 ? 2 : kBlocks;
   int64_t j = 0;
-  for (; kCount == 1 && width - j >= 128; j += 128) {
-    weigh_pair_rows_tile<1, 4>(rows + j * 2, row_bytes, part, 128, weights, target + j, target_stride);
+  for (; width - j >= 32 * kBlocks; j += 32 * kBlocks, part.next_tile()) {
+    weigh_pair_rows_tile<kCount, kBlocks>(rows + j * 2, row_bytes, part, 32 * kBlocks, weights, lanes, target + j,
+                                          target_stride);
   }
-  for (; width - j >= 64; j += 64) {
-    weigh_pair_rows_tile<kCount, 2>(rows + j * 2, row_bytes, part, 64, weights, target + j, target_stride);
+  for (; width - j >= 32 * kSome; j += 32 * kSome, part.next_tile()) {
+    weigh_pair_rows_tile<kCount, kSome>(rows + j * 2, row_bytes, part, 32 * kSome, weights, lanes, target + j,
+                                        target_stride);
   }
-  for (; j < width; j += 32) {
-    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, part, width - j < 32 ? width - j : 32, weights, target + j,
-                                    target_stride);
+  for (; j < width; j += 32, part.next_tile()) {
+    weigh_pair_rows_tile<kCount, 1>(rows + j * 2, row_bytes, part, width - j < 32 ? width - j : 32, weights, lanes,
+                                    target + j, target_stride);
   }
 }
 
-// pairs[k / 2] = weights k and k + 1, rounded; a missing last one is zero.
-NEURON_TARGET void pair_weights(const float* weights, int64_t count, float* pairs) {
-  for (int64_t k = 0; k < count; k += 32) {
+// pairs[k / 2][lane] = weights of keys k and k + 1, rounded; a missing last one is zero.
+NEURON_TARGET void pair_weights(const float* weights, int64_t keys, int lanes, float* pairs) {
+  alignas(64) uint16_t order[32];
+  for (int i = 0; i < 32; ++i) {
+    const int unit = i / 2;
+    order[i] = static_cast<uint16_t>((unit / lanes * 2 + i % 2) * lanes + unit % lanes);
+  }
+  const __m512i by = _mm512_load_si512(order);
+  const int64_t count = keys * lanes;
+  for (int64_t j = 0; j < count; j += 32) {
     auto at = [&](int64_t first) NEURON_TARGET {
       int64_t rest = count - first;
       return rest >= 16 ? load(weights + first) : rest <= 0 ? zero() : load_first(weights + first, rest);
     };
-    __m512i rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(at(k + 16), at(k)));
-    store(pairs + k / 2, _mm512_castsi512_ps(rounded));
+    __m512i rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(at(j + 16), at(j)));
+    store(pairs + j / 2, _mm512_castsi512_ps(_mm512_permutexvar_epi16(by, rounded)));
   }
 }
 
 struct WeighPairRows {
   const char* rows;
   int64_t row_bytes;
-  WeighedPart part;
+  WeighedPart& part;
   int64_t width;
-  const float (*pairs)[kMostWeighed / 2];
+  const float* pairs;
+  int64_t lanes;
   float* target;
   int64_t target_stride;
   template <int kCount>
   NEURON_INLINE void run(int r) const {
-    weigh_pair_rows_of<kCount>(rows, row_bytes, part, width, pairs + r, target + r * target_stride, target_stride);
+    weigh_pair_rows_of<kCount>(rows, row_bytes, part, width, pairs + r, lanes, target + r * target_stride,
+                               target_stride);
   }
 };
 
 NEURON_TARGET void weigh_pair_rows(const char* rows, int64_t row_bytes, int64_t count, int64_t width,
-                                   const float* weights, int64_t weight_stride, int vectors, float* target,
-                                   int64_t target_stride) {
-  alignas(64) float pairs[kMostVectors][kMostWeighed / 2];
-  for (int r = 0; r < vectors; ++r) pair_weights(weights + r * weight_stride, count, pairs[r]);
-  const int64_t columns = vectors == 1 ? 128 : 64, tiles = (width + columns - 1) / columns * ((vectors + 3) / 4);
-  over_parts(rows, row_bytes, count, width * 2, tiles, vectors < kSlowVectors,
-             [&](const WeighedPart& part) NEURON_TARGET {
-               over_vectors(vectors, WeighPairRows{rows + part.begin * row_bytes, row_bytes, part, width, pairs, target,
-                                                   target_stride});
+                                   const float* weights, int lanes, int vectors, float* target, int64_t target_stride,
+                                   const char* next) {
+  alignas(64) float pairs[kMostVectors * kMostWeighed / 2];
+  pair_weights(weights, count, lanes, pairs);
+  over_parts(rows, row_bytes, count, width * 2, vectors <= PairElements::kNear, weighing_tiles(vectors, width), next,
+             [&](const char* first, WeighedPart& part) NEURON_TARGET {
+               over_vectors(vectors, WeighPairRows{first, row_bytes, part, width, pairs + part.begin / 2 * lanes, lanes,
+                                                   target, target_stride});
              });
 }
 
@@ -189,8 +203,8 @@ const AttentionTiles attention_tiles_avx512_bf16 = {
     .pairs = {rows_by_panel<PairUnits>, columns_by_panel<PairUnits>, rows_by_rows<PairUnits>, exponentials<PairUnits>,
               softmax_gradient<PairUnits>},
     .float_rows = {dot_rows<FloatElements>, dot_groups<FloatGroup>, weigh_rows<FloatElements>},
-    .half_rows = {dot_rows<HalfElements>, nullptr, weigh_rows<HalfElements>},
-    .bfloat16_rows = {dot_rows<BFloat16Elements>, nullptr, weigh_rows<BFloat16Elements>},
+    .half_rows = {dot_rows<HalfElements>, dot_groups_widened<HalfElements>, weigh_rows<HalfElements>},
+    .bfloat16_rows = {dot_rows<BFloat16Elements>, dot_groups_widened<BFloat16Elements>, weigh_rows<BFloat16Elements>},
     .bfloat16_pair_rows = {dot_rows<PairElements>, dot_groups<PairGroup>, weigh_pair_rows},
     .mask = mask_scores,
     .advance = advance,
@@ -201,6 +215,8 @@ const AttentionTiles attention_tiles_avx512_bf16 = {
     .pair_rows = pair_rows,
     .row_exponentials = row_exponentials,
     .row_maximum = row_maximum,
+    .lane_exponentials = lane_exponentials,
+    .lane_maxima = lane_maxima,
     .row_dot = row_dot};
 
 }  // namespace neuron::kernels

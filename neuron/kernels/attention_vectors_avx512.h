@@ -7,11 +7,10 @@ using Integers = __m512i;
 constexpr int kTileRows = 8;
 constexpr int kTileVectors = 3;
 constexpr int kDotSums = 16;  // registers of sums
-constexpr int kDotVectors = 4;
-constexpr int kGroupRows = 8;
-constexpr int kWeighedVectors = 4;
-constexpr int64_t kKeysAsked = 1;
-constexpr int kSlowVectors = 2;
+constexpr int kDotRegisters = 4;
+constexpr int kGroupSums = 16;
+constexpr int kMostWeighedAtOnce = 8;
+constexpr int weighed_vectors(int count) { return count <= 2 ? 8 : count <= 4 ? 4 : 2; }
 
 NEURON_INLINE Vector zero() { return _mm512_setzero_ps(); }
 NEURON_INLINE Vector set(float x) { return _mm512_set1_ps(x); }
@@ -97,7 +96,7 @@ NEURON_INLINE void transpose(Vector (&x)[16]) {
 
 // Units in memory.
 struct FloatElements {
-  static constexpr int kBytes = 4;
+  static constexpr int kBytes = 4, kNear = 4;
   NEURON_INLINE static Vector load(const char* x) { return _mm512_loadu_ps(x); }
   NEURON_INLINE static Vector load_first(const char* x, int64_t count) {
     return _mm512_maskz_loadu_ps(first_lanes(count), x);
@@ -105,7 +104,7 @@ struct FloatElements {
   NEURON_INLINE static Vector step(Vector x, Vector y, Vector sum) { return multiply_add(x, y, sum); }
 };
 struct HalfElements : FloatElements {
-  static constexpr int kBytes = 2;
+  static constexpr int kBytes = 2, kNear = 2;
   NEURON_INLINE static Vector load(const char* x) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
   }
@@ -114,7 +113,7 @@ struct HalfElements : FloatElements {
   }
 };
 struct BFloat16Elements : FloatElements {
-  static constexpr int kBytes = 2;
+  static constexpr int kBytes = 2, kNear = 2;
   NEURON_INLINE static Vector widen(__m256i x) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
   }
