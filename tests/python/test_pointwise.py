@@ -64,7 +64,7 @@ def assert_same(actual: Any, expected: Any, what: str, precision: torch.dtype | 
 
 
 def is_inplace(name: str) -> bool:
-    return name.partition(".")[0].endswith("_") and not name.startswith("__")
+    return name.startswith("__i") or (name.partition(".")[0].endswith("_") and not name.startswith("__"))
 
 
 def is_out(name: str) -> bool:
@@ -222,6 +222,31 @@ def test_mantissa_and_exponent(dtype: torch.dtype):
     assert_same((mantissa, exponent), tuple(expected), "frexp")
     assert torch.equal(torch.signbit(mantissa[:10]).cpu(), torch.signbit(expected.mantissa[:10]))
     assert_same(out[1], expected.exponent.expand(2, -1).contiguous(), "exponents")
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8], ids=str)
+def test_augmented_assignments_stay_on_the_device(dtype: torch.dtype):
+    def assign(x: torch.Tensor) -> torch.Tensor:
+        same, y = x, x.flip(0).clone()
+        x <<= 2
+        x >>= 1
+        x <<= y
+        x >>= y
+        x &= 29
+        x |= y
+        x ^= 6
+        x += y
+        x -= 1
+        x *= y
+        x **= 2
+        x %= 7
+        x //= 2
+        assert x is same
+        return x
+
+    with torch_neuronx.testing.no_fallback():
+        actual = assign(torch.arange(6).to(dtype).to("neuron"))
+    assert_same(actual, assign(torch.arange(6).to(dtype)), "augmented")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
