@@ -11,8 +11,10 @@ inline constexpr uint32_t kPhiloxMultipliers[2] = {0xD2511F53, 0xCD9E8D57};
 inline constexpr uint32_t kPhiloxKeySteps[2] = {0x9E3779B9, 0xBB67AE85};
 inline constexpr int kPhiloxRounds = 10;
 
-inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter) {
-  std::array<uint32_t, 4> words = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
+// `upper` is the upper half of the counter's 128 bits.
+inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter, uint64_t upper = 0) {
+  std::array<uint32_t, 4> words = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32),
+                                   static_cast<uint32_t>(upper), static_cast<uint32_t>(upper >> 32)};
   uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
   for (int round = 0; round < kPhiloxRounds; ++round) {
     const uint64_t product0 = uint64_t{kPhiloxMultipliers[0]} * words[0],

@@ -23,12 +23,13 @@ void for_each_integer(const TensorView& view, const Body& body) {
 
 // outputs: the largest value and one (int64 scalar); inputs: a vector of integers. Raises CPU's text for negative ones.
 void run_size(const Call& call) {
-  int64_t size = 0;
+  int64_t least = 0, most = -1;
   for_each_integer(call.inputs[0], [&](int64_t value, int64_t) {
-    if (value < 0) fail(ErrorKind::Runtime, "bincount only supports 1-d non-negative integral inputs.");
-    size = std::max(size, value + 1);
+    least = std::min(least, value);
+    most = std::max(most, value);
   });
-  *call.outputs[0].as<int64_t>() = size;
+  if (least < 0) fail(ErrorKind::Runtime, "bincount only supports 1-d non-negative integral inputs.");
+  *call.outputs[0].as<int64_t>() = most + 1;
 }
 
 // outputs: counts (int64), or sums of weights in order in the weights' dtype, without gaps; inputs: a vector of

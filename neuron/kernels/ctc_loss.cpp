@@ -79,11 +79,15 @@ struct Problem {
 // The logarithms of what reaches each state from those before it; `sign` is the direction of time.
 std::vector<double> advanced(const std::vector<double>& from, const std::vector<int64_t>& labels, int64_t sign) {
   const auto count = static_cast<int64_t>(labels.size());
-  std::vector<double> to(from);
+  std::vector<double> to(from.size());
   for (int64_t s = 0; s < count; ++s) {
     const int64_t one = s - sign, two = s - 2 * sign;
-    if (one >= 0 && one < count) to[s] = log_sum(to[s], from[one]);
-    if (two >= 0 && two < count && labels[two] != labels[s]) to[s] = log_sum(to[s], from[two]);
+    const double stays = from[s], steps = one >= 0 && one < count ? from[one] : kNever;
+    const double skips = two >= 0 && two < count && labels[two] != labels[s] ? from[two] : kNever;
+    const double high = std::max({stays, steps, skips});
+    to[s] = high == kNever ? kNever
+                           : high + std::log(std::exp(stays - high) + (steps == kNever ? 0 : std::exp(steps - high)) +
+                                             (skips == kNever ? 0 : std::exp(skips - high)));
   }
   return to;
 }

@@ -5,7 +5,9 @@
 
 #include "neuron/base/error.h"
 #include "neuron/base/thread_pool.h"
+#include "neuron/kernels/avx2.h"
 #include "neuron/kernels/elements.h"
+#include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
 
 namespace neuron::kernels {
@@ -45,6 +47,23 @@ void check_offsets(const std::vector<int64_t>& offsets, int64_t count) {
   if (!std::is_sorted(offsets.begin(), offsets.end())) fail(ErrorKind::Runtime, "offsets of bags have to ascend");
 }
 
+// sums += scale * line, both without gaps.
+template <typename C>
+NEURON_AVX2 void add_scaled(C* __restrict sums, const C* __restrict line, C scale, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) sums[j] += line[j] * scale;
+}
+
+// A line without gaps in the type of the arithmetic: itself, or a copy in `wide`.
+template <typename E>
+const typename E::Compute* widened(const typename E::Storage* line, int64_t stride,
+                                   std::vector<typename E::Compute>& wide) {
+  if constexpr (!kIsNarrow<E>) {
+    if (stride == 1) return line;
+  }
+  load_line<E>(line, stride, wide.data(), static_cast<int64_t>(wide.size()));
+  return wide.data();
+}
+
 // outputs, without gaps: result [bags, width]; and of the dtype of the indices: the bag of each index, the size of each
 // bag without what is padding, and for maxima the index of each element [bags, width] (-1 in an empty bag). inputs:
 // table [rows, width], indices, offsets (the first index of each bag), optional weights of the indices; attributes:
@@ -80,14 +99,20 @@ void run_forward(const Call& call) {
     const int64_t weight_stride = weights != nullptr ? call.inputs[3].strides[0] : 0, step = table.strides[1];
     const int64_t grain =
         std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width * (count / std::max<int64_t>(1, bags) + 1)));
+    // Rows of a large table are far apart: those to come are asked for.
+    constexpr int64_t kAhead = 6, kLine = 64 / sizeof(S);
     parallel_for(call.threads, bags, grain, [&](int64_t begin, int64_t end) {
-      std::vector<C> sums(static_cast<size_t>(width));
+      std::vector<C> sums(static_cast<size_t>(width)), wide(sums);
       for (int64_t bag = begin; bag < end; ++bag) {
         std::fill(sums.begin(), sums.end(), C(0));
         bool first = true;
         for (int64_t i = offsets[bag]; i < offsets[bag + 1]; ++i) {
           if (indices[i] == padding) continue;
           const S* row = table.as<S>() + indices[i] * table.strides[0];
+          if (i + kAhead < count) {
+            const S* later = table.as<S>() + indices[i + kAhead] * table.strides[0];
+            for (int64_t j = 0; j < std::min<int64_t>(width, 32 * kLine); j += kLine) __builtin_prefetch(later + j);
+          }
           if (mode == kMax) {
             for (int64_t j = 0; j < width; ++j) {
               const C value = E::load(row[j * step]);
@@ -95,18 +120,16 @@ void run_forward(const Call& call) {
               sums[j] = value;
               maxima[bag * width + j] = indices[i];
             }
-          } else if (weights != nullptr) {
-            const C weight = E::load(weights[i * weight_stride]);
-            for (int64_t j = 0; j < width; ++j) sums[j] += E::load(row[j * step]) * weight;
           } else {
-            for (int64_t j = 0; j < width; ++j) sums[j] += E::load(row[j * step]);
+            const C weight = weights != nullptr ? E::load(weights[i * weight_stride]) : C(1);
+            add_scaled(sums.data(), widened<E>(row, step, wide), weight, width);
           }
           first = false;
         }
         if (mode == kMean && sizes[bag] > 1) {
           for (C& sum : sums) sum /= static_cast<C>(sizes[bag]);
         }
-        for (int64_t j = 0; j < width; ++j) result.as<S>()[bag * width + j] = E::store(sums[j]);
+        narrow_line<E>(sums.data(), result.as<S>() + bag * width, width);
       }
     });
   });
@@ -175,7 +198,7 @@ void run_backward(const Call& call) {
                         [&](int64_t i) { return indices[i] == padding || bag_of[i] >= bags ? -1 : indices[i]; });
     const TensorView* weights = call.inputs.size() > 4 ? &call.inputs[4] : nullptr;
     parallel_for(call.threads, rows, std::max<int64_t>(1, kGrain / (width + 1)), [&](int64_t begin, int64_t end) {
-      std::vector<C> sums(static_cast<size_t>(width));
+      std::vector<C> sums(static_cast<size_t>(width)), wide(sums);
       for (int64_t row = begin; row < end; ++row) {
         std::fill(sums.begin(), sums.end(), C(0));
         const int64_t first = groups.starts[row], last = groups.starts[row + 1];
@@ -184,10 +207,9 @@ void run_backward(const Call& call) {
           C scale = weights != nullptr ? E::load(weights->as<S>()[i * weights->strides[0]]) : C(1);
           if (by_frequency) scale /= static_cast<C>(last - first);
           if (mode == kMean) scale /= static_cast<C>(std::max<int64_t>(1, sizes[bag]));
-          const S* line = from + bag * bag_step;
-          for (int64_t j = 0; j < width; ++j) sums[j] += E::load(line[j * step]) * scale;
+          add_scaled(sums.data(), widened<E>(from + bag * bag_step, step, wide), scale, width);
         }
-        for (int64_t j = 0; j < width; ++j) to[row * width + j] = E::store(sums[j]);
+        narrow_line<E>(sums.data(), to + row * width, width);
       }
     });
   });

@@ -59,17 +59,25 @@ void run_edges(const Call& call) {
 void run_weights(const Call& call) {
   const TensorView &out = call.outputs[0], &in = call.inputs[0];
   const TensorView& weights = call.inputs.size() > 2 ? call.inputs[2] : in;
-  const bool weighted = call.inputs.size() > 2;
+  const bool weighted = call.inputs.size() > 2, even = call.attributes[1] != 0;
   dispatch_native(out.dtype, [&](auto type) {
     using T = decltype(type);
     const int64_t bins = out.sizes[0];
     std::vector<T> edges(static_cast<size_t>(bins) + 1);
     for (int64_t i = 0; i <= bins; ++i) edges[i] = call.inputs[1].as<T>()[i * call.inputs[1].strides[0]];
+    const T scale = static_cast<T>(bins) / (edges.back() - edges.front());
     std::vector<double> sums(static_cast<size_t>(bins));
     StridedLoop<2>(in.sizes, {&in.strides, &weights.strides}).for_each([&](const auto& offsets) {
       const T value = in.as<T>()[offsets[0]];
       if (!(value >= edges.front() && value <= edges.back())) return;
-      const auto place = std::upper_bound(edges.begin(), edges.end(), value) - edges.begin() - 1;
+      int64_t place;
+      if (even) {
+        place = std::min(bins - 1, static_cast<int64_t>((value - edges.front()) * scale));
+        while (place > 0 && value < edges[place]) --place;
+        while (place < bins - 1 && value >= edges[place + 1]) ++place;
+      } else {
+        place = std::upper_bound(edges.begin(), edges.end(), value) - edges.begin() - 1;
+      }
       sums[std::clamp<int64_t>(place, 0, bins - 1)] +=
           weighted ? static_cast<double>(weights.as<T>()[offsets[1]]) : 1.0;
     });

@@ -20,8 +20,6 @@ constexpr int64_t kGrain = 16384;  // elements worth a thread
 
 [[noreturn]] void refuse_index(int64_t value, int64_t dimension, int64_t size, IndexCheck check) {
   if (check == IndexCheck::NonNegative) fail(ErrorKind::Index, "index out of range in self");
-  if (check == IndexCheck::Flat)
-    fail(ErrorKind::Index, "out of range: tried to access index {} on a tensor of {} elements.", value, size);
   fail(ErrorKind::Index, "index {} is out of bounds for dimension {} with size {}", value, dimension, size);
 }
 
@@ -127,7 +125,7 @@ IndexedAccess resolve(const IndexedPlaces& at, const TensorView& self, const Ten
       int64_t b = 0;
       loop.for_each([&](const auto& offsets) {
         int64_t value = values[offsets[0]];
-        int64_t wrapped = value < 0 && check != IndexCheck::NonNegative ? value + size : value;
+        int64_t wrapped = value < 0 && check == IndexCheck::Wrap ? value + size : value;
         if (wrapped < 0 || wrapped >= size) refuse_index(value, dimension, size, check);
         access.self_offsets[b++] += wrapped * stride;
       });
@@ -290,6 +288,15 @@ void add_indexed(const IndexedPlaces& places, const TensorView& self, const Tens
   });
 }
 
+namespace {
+
+template <Combine kHow, typename C>
+NEURON_AVX2 void combine_line(C* __restrict places, const C* __restrict values, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) places[j] = combine<kHow>(places[j], values[j]);
+}
+
+}  // namespace
+
 void combine_indexed(const IndexedPlaces& places, const TensorView& self, const TensorView& other, Combine how,
                      int threads) {
   const IndexedAccess access = resolve(places, self, other);
@@ -305,6 +312,7 @@ void combine_indexed(const IndexedPlaces& places, const TensorView& self, const 
             [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
               C* place = self.as<C>() + x;
               const C* value = other.as<C>() + y;
+              if (x_stride == 1 && y_stride == 1) return combine_line<decltype(constant)::value>(place, value, count);
               for (int64_t j = 0; j < count; ++j, place += x_stride, value += y_stride)
                 *place = combine<decltype(constant)::value>(*place, *value);
             },
@@ -363,28 +371,8 @@ void run_index_reduce(const Call& call) {
   combine_indexed(places, call.outputs[0], call.inputs[0], static_cast<Combine>(call.attributes[1]), call.threads);
 }
 
-constexpr int64_t kFirst[] = {0};
-
-// "take": outputs: result; inputs: self of one dimension, index tensor of the result's shape.
-void run_take(const Call& call) {
-  read_indexed({call.inputs.subspan(1, 1), kFirst, 0, IndexCheck::Flat}, call.inputs[0], call.outputs[0], call.threads);
-}
-
-// "put": outputs: self of one dimension (read and written); inputs: values, index tensor of their shape; attributes:
-// accumulate.
-void run_put(const Call& call) {
-  const IndexedPlaces places{call.inputs.subspan(1, 1), kFirst, 0, IndexCheck::Flat};
-  if (call.attributes[0] != 0) {
-    add_indexed(places, call.outputs[0], call.inputs[0], Scalar::of(int64_t{1}), call.threads);
-  } else {
-    write_indexed(places, call.outputs[0], call.inputs[0], call.threads);
-  }
-}
-
 const KernelRegistration registrations[] = {
     KernelRegistration({.name = "index_reduce", .run = run_index_reduce, .may_raise = true}),
-    KernelRegistration({.name = "take", .run = run_take, .may_raise = true}),
-    KernelRegistration({.name = "put", .run = run_put, .may_raise = true}),
     KernelRegistration({.name = "index", .run = run_index, .may_raise = true}),
     KernelRegistration({.name = "index_put", .run = run_index_put, .may_raise = true}),
     KernelRegistration({.name = "index_select", .run = run_index_select, .may_raise = true}),

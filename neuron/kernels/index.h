@@ -9,7 +9,6 @@ namespace neuron::kernels {
 enum class IndexCheck {
   Wrap,         // negative values count from the end; "index 7 is out of bounds for dimension 0 with size 5"
   NonNegative,  // embedding, index_select, index_add: "index out of range in self"
-  Flat,         // take, put: negative values count from the end; "tried to access index 7 on a tensor of 5 elements"
 };
 
 // Where `self` is read or written. The other tensor (result of a read, values of a write) has the block of index

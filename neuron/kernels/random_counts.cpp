@@ -1,13 +1,14 @@
 // Kernels "poisson", "binomial", "standard_gamma" and "dirichlet": distributions whose samples take numbers until one
-// is accepted. Each element has a sequence of its own: Philox with the element's 64 bits (docs/numerics.md) as seed.
+// is accepted. Each element has a counter of its own, whose upper half counts the blocks it takes (docs/numerics.md).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <vector>
 
 #include "neuron/base/error.h"
-#include "neuron/base/random_numbers.h"
+#include "neuron/base/philox.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/kernel.h"
@@ -16,19 +17,27 @@
 namespace neuron::kernels {
 namespace {
 
+// Two uniform numbers come from each block.
 class ElementNumbers {
  public:
   ElementNumbers(uint64_t seed, uint64_t offset, int64_t element)
-      : seed_(random_long_word(seed, offset, static_cast<uint64_t>(element))) {}
+      : seed_(seed), counter_(offset + static_cast<uint64_t>(element)) {}
   // In (0, 1), odd multiples of 2^-54.
-  double uniform() { return (static_cast<double>(random_long_word(seed_, 0, next_++) >> 11) + 0.5) * 0x1p-53; }
+  double uniform() {
+    const size_t low = next_ % 2 * 2;
+    if (low == 0) words_ = philox(seed_, counter_, next_ / 2);
+    ++next_;
+    const uint64_t bits = uint64_t{words_[low + 1]} << 32 | words_[low];
+    return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+  }
   double normal() {
     const double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
 
  private:
-  uint64_t seed_, next_ = 0;
+  uint64_t seed_, counter_, next_ = 0;
+  std::array<uint32_t, 4> words_{};
 };
 
 // std::lgamma writes a global variable.
@@ -108,6 +117,7 @@ double sample_gamma(double shape, ElementNumbers& numbers) {
     const double x = numbers.normal(), base = 1 + c * x;
     if (base <= 0) continue;
     const double v = base * base * base, u = numbers.uniform();
+    if (u < 1 - 0.0331 * (x * x) * (x * x)) return scale * d * v;  // without a logarithm, most of the time
     if (std::log(u) < 0.5 * x * x + d * (1 - v + std::log(v))) return scale * d * v;
   }
 }

@@ -13,6 +13,7 @@ NATIVE = {
     "renorm_", "embedding_renorm_", "narrow_copy", "channel_shuffle", "unfold_backward", "repeat_interleave",
     "nonzero_static", "bucketize", "searchsorted", "isin", "histc", "median", "nanmedian", "kthvalue", "nonzero",
     "masked_select", "index", "scatter", "scatter_", "scatter_reduce", "scatter_reduce_",
+    "index_select", "index_add", "index_copy", "index_copy_", "index_fill_", "gather", "scatter_add", "_index_put_impl_",
 }  # fmt: skip
 INDEXED = (
     torch.bool,
@@ -343,6 +344,61 @@ def test_nonzero_static(size):
             torch.nonzero_static(x.t(), size=size, fill_value=7),
         )
     raises_alike(lambda d: [torch.nonzero_static(torch.ones(3, device=d), size=-1)])
+
+
+def test_no_dimensions_and_other_indices():
+    """A tensor of no dimensions is one of one element, an index of none one of one; int32 indices; sums of bool."""
+    number, x = torch.tensor(3.0), numbers(3)
+    for index in (torch.tensor(0), torch.tensor([0]), torch.tensor([0], dtype=torch.int32)):
+        i = index.to("neuron")
+        for value in (number, x, numbers(3, 2)):
+            v = value.to("neuron")
+            same(v.index_select(0, i), value.index_select(0, index))
+            same(v.index_fill(0, i.long(), 2.0), value.index_fill(0, index.long(), 2.0))
+            source = torch.full((1, *value.shape[1:]), 2.0) if value.dim() else torch.tensor(2.0)
+            same(v.index_add(0, i, source.to("neuron"), alpha=3), value.index_add(0, index, source, alpha=3))
+            expected = value.index_copy(0, index.long(), source)
+            same(v.index_copy(0, i.long(), source.to("neuron")), expected)
+            same(v.clone().index_copy_(0, i.long(), source.to("neuron")), expected)
+        same(x.to("neuron").index_copy(0, i.long(), number.to("neuron")), x.index_copy(0, index.long(), number))
+    index = torch.tensor([2, 0, 2], dtype=torch.int32)
+    i = index.to("neuron")
+    same(x.to("neuron").gather(0, i), x.gather(0, index))
+    same(x.to("neuron").scatter(0, i, 2.0), x.scatter(0, index, 2.0))
+    same(x.to("neuron").scatter_add(0, i, x.to("neuron")), x.scatter_add(0, index, x))
+    flags, more = torch.tensor([True, False, False]), torch.tensor([False, True, True])
+    same(flags.to("neuron").index_add(0, i, more.to("neuron")), flags.index_add(0, index, more))
+    got = flags.to("neuron").index_put((i.long(),), more.to("neuron"), accumulate=True)
+    same(got, flags.index_put((index.long(),), more, accumulate=True))
+    on_cpu = torch.tensor(0)
+    for function in (
+        lambda: x.to("neuron").index_select(0, on_cpu),
+        lambda: x.to("neuron").take(on_cpu),
+        lambda: number.to("neuron").gather(0, on_cpu),
+        lambda: number.to("neuron").index_add(0, on_cpu, number.to("neuron")),
+        lambda: number.to("neuron").index_copy(0, on_cpu.to("neuron"), number),
+        lambda: number.to("neuron").scatter(0, on_cpu, 2.0),
+    ):
+        with pytest.raises(RuntimeError, match="same device"):
+            function()
+
+    def indexed(name, *arguments, shape=(3,)):
+        return lambda d: [
+            getattr(torch.ones(shape, device=d), name)(
+                0, *(a.to(d) if isinstance(a, torch.Tensor) else a for a in arguments)
+            )
+        ]
+
+    raises_alike(indexed("index_select", torch.tensor([0, 0]), shape=()))
+    raises_alike(indexed("index_select", torch.tensor([[0]])))
+    raises_alike(indexed("index_add", torch.tensor(0), torch.tensor(2.0)))
+    raises_alike(indexed("index_add", torch.tensor([0]), torch.tensor([2.0]), shape=()))
+    raises_alike(indexed("index_add", torch.tensor([0]), torch.ones(2)))
+    raises_alike(indexed("index_copy", torch.tensor([0]), torch.ones(2)))
+    raises_alike(indexed("index_copy", torch.tensor([0]), torch.ones(2), shape=(3, 2)))
+    raises_alike(indexed("index_fill", torch.tensor([0.0]), 2.0))
+    raises_alike(indexed("index_fill", torch.tensor([0], dtype=torch.int32), 2.0))
+    raises_alike(indexed("index_copy", torch.tensor([0], dtype=torch.int32), torch.ones(1)))
 
 
 def out_of(dtype: torch.dtype, *shape: int) -> torch.Tensor:

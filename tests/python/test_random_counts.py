@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import mpmath
 import pytest
 import torch
 
+mpmath.mp.dps = 60
 NATIVE = {
-    "poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "rrelu_with_noise", "rrelu_with_noise_",
+    "poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "_standard_gamma_grad", "_dirichlet_grad",
+    "rrelu_with_noise", "rrelu_with_noise_",
 }  # fmt: skip
 COUNT = 40_000
 
@@ -63,6 +66,49 @@ def test_dirichlet():
         mean = shape / total
         assert_moments(samples[:, i], mean, mean * (1 - mean) / (total + 1))
     assert torch.distributions.Dirichlet(shapes).sample((2, 4)).shape == (2, 4, 3)
+
+
+def test_slope_of_gamma_variates():
+    """By the shape, at a constant chance of what lies below."""
+    samples = [(a, a * f) for a in (0.05, 0.3, 1.0, 2.5, 9.0, 40.0, 300.0) for f in (0.1, 0.5, 0.9, 1.0, 1.2, 1.7, 2.5)]
+    expected = []
+    for a, x in samples:
+        below = x <= a  # the side on which the chance is small
+        bounds = (0, x) if below else (x, mpmath.inf)
+        chance = mpmath.diff(lambda s, b=bounds: mpmath.gammainc(s, *b, regularized=True), mpmath.mpf(a))
+        chance = chance if below else -chance
+        expected.append(float(-chance / (mpmath.mpf(x) ** (a - 1) * mpmath.exp(-x) / mpmath.gamma(a))))
+    shapes, places = torch.tensor(samples, dtype=torch.float64).t()
+    got = torch._standard_gamma_grad(shapes.to("neuron"), places.to("neuron"))
+    torch.testing.assert_close(got.cpu(), torch.tensor(expected, dtype=torch.float64), rtol=1e-10, atol=0)
+    got = torch._standard_gamma_grad(shapes.float().to("neuron"), places.float().to("neuron"))
+    torch.testing.assert_close(got.cpu().double(), torch.tensor(expected, dtype=torch.float64), rtol=1e-4, atol=0)
+
+
+def test_slope_of_dirichlet_variates():
+    values, expected = [], []
+    for a in (0.1, 0.7, 2.0, 15.0):
+        for b in (0.2, 1.0, 6.0, 30.0):
+            for x in (0.02, 0.2, 0.5, 0.8, 0.97):
+                chance = -mpmath.diff(lambda s, b=b, x=x: mpmath.betainc(s, b, x, 1, regularized=True), mpmath.mpf(a))
+                density = mpmath.mpf(x) ** (a - 1) * (1 - mpmath.mpf(x)) ** (b - 1) / mpmath.beta(a, b)
+                values.append((x, a, a + b))
+                expected.append(float(-chance / density / (1 - mpmath.mpf(x))))
+    got = torch._dirichlet_grad(*torch.tensor(values, dtype=torch.float64).t().contiguous().to("neuron")).cpu()
+    torch.testing.assert_close(got, torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=0)
+
+
+def test_reparameterized_samples_have_gradients():
+    torch.manual_seed(0)
+    shapes = torch.tensor([0.5, 3.0, 8.0], device="neuron", requires_grad=True)
+    torch._standard_gamma(shapes.expand(4000, 3)).mean(0).sum().backward()
+    torch.testing.assert_close(shapes.grad.cpu(), torch.ones(3), rtol=0.1, atol=0.1)
+    shapes.grad = None
+    weights = torch.tensor([1.0, 2.0, 5.0], device="neuron")
+    (torch.distributions.Dirichlet(shapes).rsample((4000,)) * weights).sum(-1).mean().backward()
+    leaf = torch.tensor([0.5, 3.0, 8.0], requires_grad=True)
+    (leaf / leaf.sum() * weights.cpu()).sum().backward()
+    torch.testing.assert_close(shapes.grad.cpu(), leaf.grad, rtol=0.1, atol=0.02)
 
 
 def draws() -> list:

@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "neuron/kernels/kernel.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/promotion.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
@@ -11,10 +12,6 @@ namespace neuron::aten {
 namespace {
 
 enum Mode : int64_t { kSum, kMean, kMax };
-
-bool is_index(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::ScalarType::Long || tensor.scalar_type() == at::ScalarType::Int;
-}
 
 void check_float(const at::Tensor& tensor) {
   require_row_dtype(tensor);

@@ -3,7 +3,6 @@
 #include <ATen/native/Resize.h>
 
 #include "torch_neuronx/csrc/aten/refuse.h"
-#include "torch_neuronx/csrc/aten/rows.h"
 
 namespace neuron::aten {
 
@@ -28,11 +27,5 @@ void give_or_write(Arguments& arguments, int first_out, std::initializer_list<at
     arguments.give(out);
   }
 }
-
-void require_indexed_dtype(const at::Tensor& tensor) {
-  if (!is_complex(dtype_of(tensor))) require_row_dtype(tensor);
-}
-
-at::Tensor as_line(const at::Tensor& tensor) { return alias(contiguous(tensor), {tensor.numel()}, {1}); }
 
 }  // namespace neuron::aten

@@ -12,10 +12,4 @@ namespace neuron::aten {
 // instead. Raises CPU's text for one of another dtype.
 void give_or_write(Arguments& arguments, int first_out, std::initializer_list<at::Tensor> results);
 
-// Goes to the CPU for dtypes that its kernels of indexing do not take either: float8 and wide unsigned integers.
-void require_indexed_dtype(const at::Tensor& tensor);
-
-// The elements in row-major order as one dimension: the tensor's memory, or that of a recorded copy.
-at::Tensor as_line(const at::Tensor& tensor);
-
 }  // namespace neuron::aten

@@ -43,12 +43,12 @@ void check_samples(const at::Tensor& self, const at::Tensor& weight) {
   common_device(both);
 }
 
-void give_histogram(Arguments& arguments, const at::Tensor& edges, const at::Tensor& weight, bool density,
+void give_histogram(Arguments& arguments, const at::Tensor& edges, const at::Tensor& weight, bool density, bool even,
                     int first_out) {
   const at::Tensor& self = arguments.tensor(0);
   const at::Tensor counts = empty({edges.size(0) - 1}, self.scalar_type(), self.device());
   static const kernels::Kernel& found = kernel("histogram_weights");
-  if (counts.numel() != 0) record_kernel(found, {counts}, {self, edges, weight}, {density});
+  if (counts.numel() != 0) record_kernel(found, {counts}, {self, edges, weight}, {density, even});
   give_or_write(arguments, first_out, {counts, edges});
 }
 
@@ -65,7 +65,7 @@ void histogram(Arguments& arguments) {
   static const kernels::Kernel& found = kernel("histogram_edges");
   const at::Tensor outputs[] = {edges}, inputs[] = {self};
   record_kernel(found, outputs, inputs, {}, std::span<const Scalar>(scalars.data(), scalars.size()));
-  give_histogram(arguments, edges, weight, arguments.boolean(4), 5);
+  give_histogram(arguments, edges, weight, arguments.boolean(4), true, 5);
 }
 
 // histogram.bins_tensor(self, bins, *, weight?, density): bins of given edges.
@@ -77,7 +77,7 @@ void histogram_of_edges(Arguments& arguments) {
   common_device(both);
   const at::Tensor edges = empty(bins.sizes(), bins.scalar_type(), bins.device());
   record_copy(edges, bins);
-  give_histogram(arguments, edges, weight, arguments.boolean(3), 4);
+  give_histogram(arguments, edges, weight, arguments.boolean(3), false, 4);
 }
 
 const Registration registrations[] = {

@@ -4,16 +4,15 @@
 #include <ATen/ops/expand_ops.h>
 #include <c10/core/WrapDimMinimal.h>
 
+#include <algorithm>
+
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
+#include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
 namespace neuron::aten {
 namespace {
-
-bool is_index(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::ScalarType::Long || tensor.scalar_type() == at::ScalarType::Int;
-}
 
 const kernels::Kernel& index_select_kernel() {
   static const kernels::Kernel& found = kernel("index_select");
@@ -55,27 +54,33 @@ void embedding_dense_backward(Arguments& arguments) {
 // index_select(self, dim, index)
 void index_select(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
-  if (self.dim() == 0 || index.dim() != 1 || !is_index(index)) decline();
+  if (index.dim() > 1 || !is_index(index) || (self.dim() == 0 && index.numel() != 1)) refuse();
   dtype_of(self);
+  require_one_device(self, index);
   const at::Tensor& out = arguments.output();
   if (out.numel() == 0) return;
-  record_kernel(index_select_kernel(), {out}, {self, index}, {c10::maybe_wrap_dim(arguments.integer(1), self.dim())});
+  record_kernel(index_select_kernel(), {at_least_1d(out)}, {at_least_1d(self), at_least_1d(index)},
+                {c10::maybe_wrap_dim(arguments.integer(1), self.dim())});
 }
 
 // The functional and out= forms start from a copy of self.
 void start_from(const at::Tensor& out, const at::Tensor& self) {
-  if (!out.is_same(self)) record_copy(out, self);
+  if (!out.is_same(self)) record_copy(out, apart_from(out, self, true));
 }
 
 // index_add(self, dim, index, source, *, alpha), index_copy(self, dim, index, source)
 template <bool kAdd>
 void write_along(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2), &source = arguments.tensor(3);
-  if (self.dim() == 0 || self.dim() != source.dim() || index.dim() != 1 || !is_index(index) ||
-      self.scalar_type() != source.scalar_type() || (kAdd && dtype_of(self) == DType::Bool)) {
-    decline();
+  const int64_t dimensions = std::max<int64_t>(self.dim(), 1);
+  // A copy takes a source of no dimensions as one of one.
+  if (index.dim() > 1 || self.scalar_type() != source.scalar_type() ||
+      !(kAdd ? is_index(index) : index.scalar_type() == at::ScalarType::Long) ||
+      (kAdd ? self.dim() != source.dim() : dimensions != std::max<int64_t>(source.dim(), 1))) {
+    refuse();
   }
   dtype_of(self);
+  require_one_device(self, index, source);
   if constexpr (kAdd) {
     // The CPU takes the whole part of such a factor, which the Meta kernel refuses.
     if (arguments.scalar(4).isFloatingPoint() && !self.is_floating_point() && !self.is_complex()) decline();
@@ -86,12 +91,16 @@ void write_along(Arguments& arguments) {
   start_from(out, self);
   if (out.numel() == 0 || index.numel() == 0) return;
   const int64_t dimension = c10::maybe_wrap_dim(arguments.integer(1), self.dim());
+  const at::Tensor target = at_least_1d(out), values = at_least_1d(source), line = at_least_1d(index);
+  for (int64_t d = 0; d < dimensions; ++d) {
+    if (values.size(d) != (d == dimension ? line.numel() : target.size(d))) refuse();
+  }
   if constexpr (kAdd) {
     static const kernels::Kernel& found = kernel("index_add");
-    record_kernel(found, {out}, {source, index}, {dimension}, {scalar_of(arguments.scalar(4))}, true);
+    record_kernel(found, {target}, {values, line}, {dimension}, {scalar_of(arguments.scalar(4))}, true);
   } else {
     static const kernels::Kernel& found = kernel("index_copy");
-    record_kernel(found, {out}, {source, index}, {dimension}, {}, true);
+    record_kernel(found, {target}, {values, line}, {dimension}, {}, true);
   }
 }
 
@@ -99,24 +108,27 @@ void write_along(Arguments& arguments) {
 template <bool kTensor>
 void index_fill(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
-  if (self.dim() == 0 || index.dim() != 1 || !is_index(index) || is_complex(dtype_of(self))) decline();
+  if (index.dim() > 1 || index.scalar_type() != at::ScalarType::Long) refuse();
+  if (is_complex(dtype_of(self))) decline();
+  require_one_device(self, index);
   check_no_internal_overlap(self);
   const int64_t dimension = c10::maybe_wrap_dim(arguments.integer(1), self.dim());
   at::Tensor value = empty({}, self.scalar_type(), self.device());
   if constexpr (kTensor) {
-    if (arguments.tensor(3).dim() != 0) decline();
+    if (arguments.tensor(3).dim() != 0) refuse();
     record_copy(value, arguments.tensor(3));
   } else {
     record_fill(value, arguments.scalar(3));
   }
   arguments.give(self);
-  at::DimVector sizes(self.sizes());
-  sizes[static_cast<size_t>(dimension)] = index.size(0);
   if (self.numel() == 0 || index.numel() == 0) return;
+  const at::Tensor target = at_least_1d(self), line = at_least_1d(index);
+  at::DimVector sizes(target.sizes());
+  sizes[static_cast<size_t>(dimension)] = line.numel();
   at::Tensor values = at::_ops::expand::call(value, c10::fromIntArrayRefSlow(sizes), false);
   // Negative values count from the end here, unlike in index_copy.
   static const kernels::Kernel& found = kernel("index_put");
-  record_kernel(found, {self}, {values, index}, {0, dimension, dimension}, {}, true);
+  record_kernel(found, {target}, {values, line}, {0, dimension, dimension}, {}, true);
 }
 
 const Registration registrations[] = {

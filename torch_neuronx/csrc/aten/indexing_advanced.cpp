@@ -159,7 +159,7 @@ void index_put(Arguments& arguments) {
   const at::Tensor& self = arguments.tensor(0);
   const at::Tensor& given = arguments.tensor(2);
   const bool accumulate = arguments.boolean(3);
-  if (given.scalar_type() != self.scalar_type() || (accumulate && dtype_of(self) == DType::Bool)) decline();
+  if (given.scalar_type() != self.scalar_type()) decline();
   dtype_of(self);
   const std::vector<at::Tensor> indices = arguments.tensors(1);
   if (!accumulate && fill_by_mask(self, indices, given)) {

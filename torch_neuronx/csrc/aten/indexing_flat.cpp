@@ -1,6 +1,6 @@
 // take and put_: indices into the elements of a tensor in row-major order.
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/given_output.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
@@ -10,6 +10,7 @@ namespace {
 void check_index(const at::Tensor& self, const at::Tensor& index) {
   if (index.scalar_type() != at::ScalarType::Long || (self.numel() == 0 && index.numel() != 0)) refuse();
   require_indexed_dtype(self);
+  require_one_device(self, index);
 }
 
 // take(self, index)
@@ -31,8 +32,7 @@ void put(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(1), &source = arguments.tensor(2);
   check_index(self, index);
   if (source.scalar_type() != self.scalar_type() || source.numel() != index.numel()) refuse();
-  const at::Tensor* all[] = {&self, &index, &source};
-  common_device(all);
+  require_one_device(self, index, source);
   check_no_internal_overlap(self);
   check_no_overlap(self, index);
   check_no_overlap(self, source);

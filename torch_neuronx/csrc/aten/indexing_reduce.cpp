@@ -10,6 +10,7 @@
 
 #include "neuron/kernels/combine.h"
 #include "neuron/kernels/kernel.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
@@ -148,6 +149,7 @@ void reduce_rounding_once(const Places& places, const at::Tensor& out, const at:
 
 const at::Tensor& started_output(Arguments& arguments, const at::Tensor& self, const at::Tensor& index,
                                  const at::Tensor& source) {
+  require_one_device(self, index, source);
   const at::Tensor& out = arguments.output();
   check_no_internal_overlap(out);
   check_no_overlap(out, index);
@@ -156,16 +158,11 @@ const at::Tensor& started_output(Arguments& arguments, const at::Tensor& self, c
   return out;
 }
 
-at::Tensor of_one_dimension_at_least(const at::Tensor& tensor) {
-  return tensor.dim() == 0 ? alias(tensor, {1}, {1}) : tensor;
-}
-
 // index_reduce(self, dim, index, source, reduce, *, include_self)
 void index_reduce(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2), &source = arguments.tensor(3);
   const Reduction reduction = reduction_named(arguments.text(4), false);
-  const bool is_index = index.scalar_type() == at::ScalarType::Long || index.scalar_type() == at::ScalarType::Int;
-  if (!is_index || index.dim() > 1 || source.scalar_type() != self.scalar_type() || self.dim() != source.dim())
+  if (!is_index(index) || index.dim() > 1 || source.scalar_type() != self.scalar_type() || self.dim() != source.dim())
     refuse();
   require_row_dtype(self);
   if (dtype_of(self) == DType::Bool) refuse();
@@ -175,10 +172,9 @@ void index_reduce(Arguments& arguments) {
   }
   const at::Tensor& out = started_output(arguments, self, index, source);
   if (out.numel() == 0 || index.numel() == 0) return;
-  const at::Tensor line = of_one_dimension_at_least(index);
+  const at::Tensor line = at_least_1d(index);
   const IndexedSlices places{line, dimension};
-  reduce_rounding_once(places, of_one_dimension_at_least(out), of_one_dimension_at_least(source), reduction,
-                       arguments.boolean(5));
+  reduce_rounding_once(places, at_least_1d(out), at_least_1d(source), reduction, arguments.boolean(5));
 }
 
 // scatter_reduce.two(self, dim, index, src, reduce, *, include_self)
@@ -186,7 +182,7 @@ void scatter_reduce(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2), &source = arguments.tensor(3);
   const Reduction reduction = reduction_named(arguments.text(4), true);
   const bool include_self = arguments.boolean(5);
-  if (index.scalar_type() != at::ScalarType::Long || source.scalar_type() != self.scalar_type()) refuse();
+  if (!is_index(index) || source.scalar_type() != self.scalar_type()) refuse();
   // Complex numbers are only added.
   const bool only_added = reduction.combine == Combine::Add && !reduction.mean && include_self;
   if (is_complex(dtype_of(self)) ? !only_added : reduction.mean && dtype_of(self) == DType::Bool) decline();

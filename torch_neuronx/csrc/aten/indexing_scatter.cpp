@@ -2,7 +2,7 @@
 #include <c10/core/WrapDimMinimal.h>
 
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/bridge.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
@@ -24,8 +24,9 @@ int64_t dimension_of(const Arguments& arguments) {
 // gather(self, dim, index, *, sparse_grad)
 void gather(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
-  if (index.scalar_type() != at::ScalarType::Long) decline();
+  if (!is_index(index)) decline();
   dtype_of(self);
+  require_one_device(self, index);
   const at::Tensor& out = arguments.output();
   if (out.numel() == 0) return;
   check_no_overlap(out, self);
@@ -34,7 +35,7 @@ void gather(Arguments& arguments) {
 }
 
 void check_scatter(const at::Tensor& self, const at::Tensor& index, int64_t combine) {
-  if (index.scalar_type() != at::ScalarType::Long) decline();
+  if (!is_index(index)) decline();
   if (is_complex(dtype_of(self)) && combine != kAssign && combine != kAdd) decline();
 }
 
@@ -42,6 +43,7 @@ void scatter_source(Arguments& arguments, int64_t combine) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2), &source = arguments.tensor(3);
   check_scatter(self, index, combine);
   if (source.scalar_type() != self.scalar_type()) decline();
+  require_one_device(self, index, source);
   const at::Tensor& out = arguments.output();
   check_no_internal_overlap(out);
   check_no_overlap(out, source);
@@ -57,6 +59,7 @@ void scatter_add(Arguments& arguments) { scatter_source(arguments, kAdd); }
 
 void scatter_number(Arguments& arguments, int64_t combine) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
+  require_one_device(self, index);
   const Scalar value = scalar_of(arguments.scalar(3));
   const at::Tensor& out = arguments.output();
   check_no_internal_overlap(out);
@@ -88,7 +91,7 @@ void scatter_value_reduce(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &index = arguments.tensor(2);
   const std::string_view name = arguments.text(4);
   if (name != "add" && name != "multiply") refuse();
-  if (index.scalar_type() != at::ScalarType::Long) refuse();
+  if (!is_index(index)) refuse();
   if (is_complex(dtype_of(self))) decline();
   scatter_number(arguments, name == "add" ? kAdd : kMultiply);
 }

@@ -1,4 +1,5 @@
-// poisson, binomial, gamma and Dirichlet variates: library kernels on reserved random numbers; and rrelu's noise.
+// poisson, binomial, gamma and Dirichlet variates: library kernels on reserved random numbers; their slopes; and
+// rrelu's noise.
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/le_ops.h>
@@ -77,6 +78,27 @@ void sample_dirichlet(Arguments& arguments) {
   arguments.give(out);
 }
 
+// The slope of each sample by its shape.
+void give_slopes(Arguments& arguments, const kernels::Kernel& kernel, std::initializer_list<at::Tensor> operands) {
+  const at::Tensor& first = *operands.begin();
+  check_native_float(first);
+  for (const at::Tensor& operand : operands) {
+    if (operand.scalar_type() != first.scalar_type()) refuse();
+    if (!operand.sizes().equals(first.sizes()) || operand.device() != first.device()) decline();
+  }
+  const at::Tensor out = empty(first.sizes(), first.scalar_type(), first.device());
+  if (out.numel() != 0) record_kernel(kernel, std::span(&out, 1), std::span(operands.begin(), operands.size()));
+  arguments.give(out);
+}
+// _standard_gamma_grad(self, output)
+void standard_gamma_gradient(Arguments& arguments) {
+  give_slopes(arguments, kernel("standard_gamma_gradient"), {arguments.tensor(0), arguments.tensor(1)});
+}
+// _dirichlet_grad(x, alpha, total)
+void dirichlet_gradient(Arguments& arguments) {
+  give_slopes(arguments, kernel("dirichlet_gradient"), {arguments.tensor(0), arguments.tensor(1), arguments.tensor(2)});
+}
+
 // rrelu_with_noise(self, noise!, lower, upper, training, generator?)
 void rrelu_with_noise(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &noise = arguments.tensor(1);
@@ -103,6 +125,8 @@ const Registration registrations[] = {
     {"binomial", binomial},
     {"_standard_gamma", standard_gamma},
     {"_sample_dirichlet", sample_dirichlet},
+    {"_standard_gamma_grad", standard_gamma_gradient},
+    {"_dirichlet_grad", dirichlet_gradient},
     {"rrelu_with_noise", rrelu_with_noise},
     {"rrelu_with_noise.out", rrelu_with_noise},
     {"rrelu_with_noise_", rrelu_with_noise},

@@ -4,7 +4,7 @@
 #include <c10/core/WrapDimMinimal.h>
 
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/given_output.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"

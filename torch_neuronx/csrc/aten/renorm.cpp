@@ -9,6 +9,7 @@
 #include <c10/core/WrapDimMinimal.h>
 
 #include "neuron/kernels/kernel.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
@@ -41,8 +42,7 @@ void renorm(Arguments& arguments) {
 void embedding_renorm(Arguments& arguments) {
   const at::Tensor &self = arguments.tensor(0), &indices = arguments.tensor(1);
   require_row_dtype(self);
-  const bool is_index = indices.scalar_type() == at::ScalarType::Long || indices.scalar_type() == at::ScalarType::Int;
-  if (!is_index || self.dim() != 2 || !self.is_floating_point()) refuse();
+  if (!is_index(indices) || self.dim() != 2 || !self.is_floating_point()) refuse();
   const at::Tensor* both[] = {&self, &indices};
   common_device(both);
   check_no_internal_overlap(self);

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/given_output.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/promotion.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"

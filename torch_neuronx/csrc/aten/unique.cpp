@@ -5,9 +5,10 @@
 #include <c10/util/strides.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "neuron/kernels/kernel.h"
-#include "torch_neuronx/csrc/aten/given_output.h"
+#include "torch_neuronx/csrc/aten/indexed.h"
 #include "torch_neuronx/csrc/aten/refuse.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
@@ -23,21 +24,33 @@ at::Tensor integers(at::IntArrayRef sizes, const at::Tensor& like) {
   return empty(sizes, at::ScalarType::Long, like.device());
 }
 
-// The first row of each group, the group of each row and the size of each group.
+// The first row of each group, and where asked for the group of each row and the size of each group (else empty).
 struct Groups {
   at::Tensor first, inverse, counts;
 };
 
 // Rows [count, width] without gaps.
-Groups groups_of(const at::Tensor& rows, bool sorted) {
+Groups groups_of(const at::Tensor& rows, bool sorted, bool inverse, bool counts) {
   const int64_t count = rows.size(0);
   if (count == 0) return {integers({0}, rows), integers({0}, rows), integers({0}, rows)};
   static const kernels::Kernel &find = kernel("unique_groups"), &gather = kernel("unique_results");
-  const at::Tensor order = integers({count}, rows), groups = integers({count}, rows), number = integers({}, rows);
-  record_kernel(find, {order, groups, number}, {rows}, {sorted});
+  const at::Tensor starts = empty({count}, at::ScalarType::Bool, rows.device()), number = integers({}, rows);
+  at::Tensor order;
+  if (sorted) {
+    order = integers({count}, rows);
+    record_kernel(find, {starts, number, order}, {rows});
+  } else {
+    record_kernel(find, {starts, number}, {rows});
+  }
   const int64_t size = on_host(number);
-  Groups found{integers({size}, rows), integers({count}, rows), integers({size}, rows)};
-  record_kernel(gather, {found.first, found.inverse, found.counts}, {order, groups});
+  Groups found{integers({size}, rows), integers({inverse ? count : 0}, rows), integers({counts ? size : 0}, rows)};
+  std::vector<at::Tensor> outputs{found.first};
+  if (inverse) outputs.push_back(found.inverse);
+  if (counts) outputs.push_back(found.counts);
+  std::vector<at::Tensor> inputs{starts};
+  if (sorted) inputs.push_back(order);
+  const int64_t attributes[] = {inverse, counts};
+  record_kernel(gather, outputs, inputs, attributes);
   return found;
 }
 
@@ -60,11 +73,13 @@ void give_unique(Arguments& arguments, bool sorted, bool inverse, bool counts, b
   const at::Tensor& self = arguments.tensor(0);
   check_comparable(self);
   const at::Tensor line = as_line(self);
-  const Groups found = groups_of(alias(line, {self.numel(), 1}, {1, 1}), sorted);
-  arguments.give(selected(line, 0, found.first));
-  arguments.give(inverse ? alias(found.inverse, self.sizes(), c10::contiguous_strides(self.sizes()))
-                         : integers({0}, self));
-  if (has_counts) arguments.give(counts ? found.counts : integers({0}, self));
+  const Groups found = groups_of(alias(line, {self.numel(), 1}, {1, 1}), sorted, inverse, counts);
+  at::Tensor values = empty({found.first.numel()}, self.scalar_type(), self.device());
+  static const kernels::Kernel& take = kernel("take");
+  if (values.numel() != 0) record_kernel(take, {values}, {line, found.first});
+  arguments.give(std::move(values));
+  arguments.give(inverse ? alias(found.inverse, self.sizes(), c10::contiguous_strides(self.sizes())) : found.inverse);
+  if (has_counts) arguments.give(found.counts);
 }
 
 // Of slices along a dimension.
@@ -77,7 +92,7 @@ void give_unique_slices(Arguments& arguments, int64_t given, bool sorted) {
   const int64_t count = self.size(dimension);
   const at::Tensor rows = contiguous(at::_ops::movedim_int::call(self, dimension, 0));
   const int64_t width = count == 0 ? 1 : self.numel() / count;
-  const Groups found = groups_of(alias(rows, {count, width}, {width, 1}), sorted);
+  const Groups found = groups_of(alias(rows, {count, width}, {width, 1}), sorted, true, true);
   arguments.give(selected(self, dimension, found.first));
   arguments.give(found.inverse);
   arguments.give(found.counts);

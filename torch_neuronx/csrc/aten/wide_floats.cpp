@@ -29,6 +29,7 @@ constexpr std::string_view kArithmeticKernels[] = {
     "ctc_loss_backward",
     "cumprod",
     "cumsum",
+    "dirichlet_gradient",
     "distances",
     "distances_backward",
     "embedding_bag",
@@ -52,6 +53,7 @@ constexpr std::string_view kArithmeticKernels[] = {
     "pad_backward",
     "pair_distances",
     "pair_distances_backward",
+    "standard_gamma_gradient",
     "unfold_backward",
 };
 
