@@ -201,8 +201,13 @@ void polygamma(Context& c) {
   Expression wide = x.convert(DType::Float64);
   Expression below = wide < 0.5;
   Expression positive = positive_polygamma(select(below, 1.0 - wide, wide), n);
-  Expression angle = ((wide - round(wide)) * std::numbers::pi).convert(c.compute());
-  Expression cotangent = 1.0 / angle.unary(ir::Opcode::Tan).convert(DType::Float64);
+  // The cotangent of pi x, from the nearer of its pole and its zero.
+  Expression offset = wide - round(wide), distance = abs(offset);
+  Expression by_pole = distance <= 0.25;
+  Expression angle = (select(by_pole, distance, 0.5 - distance) * std::numbers::pi).convert(c.compute());
+  Expression tangent = angle.unary(ir::Opcode::Tan).convert(DType::Float64);
+  Expression cotangent = select(by_pole, 1.0 / tangent, tangent);
+  cotangent = select(offset < 0.0, -cotangent, cotangent);
   double scale = 1;
   for (int i = 0; i <= n; ++i) scale *= std::numbers::pi;
   Expression reflected = (n % 2 == 0 ? positive : -positive) - cotangent_derivative(cotangent, n) * scale;

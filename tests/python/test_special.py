@@ -86,6 +86,14 @@ def test_poles_of_polygamma() -> None:
     assert torch.polygamma(1, x)[4:].cpu().nan_to_num(5).tolist() == [0, 5]
 
 
+def test_polygamma_between_its_poles() -> None:
+    x = torch.tensor([-225.5, -3.5, -0.5, 0.49, -17.25, -17.75])
+    for order in (1, 2, 3, 4):
+        actual = torch.polygamma(order, x.to("neuron")).cpu()
+        exact = torch.tensor([float(mpmath.psi(order, mpmath.mpf(v))) for v in x.tolist()], dtype=torch.float64)
+        torch.testing.assert_close(actual.double(), exact, rtol=1e-6, atol=0)
+
+
 def test_orders_of_polygamma() -> None:
     x = torch.linspace(0.5, 5, 20)
     for order in (0, 1, 4, 12):
