@@ -51,12 +51,28 @@ class Decode {
         partials_(buffers.partials.get<float>(problem.batch * problem.key_heads * splits_ * rows_ *
                                               Partial::floats(problem.value_depth))) {}
 
+  struct Place {
+    int64_t batch, key_head, first, count;  // of keys
+  };
+  Place place(int64_t index) const {
+    const int64_t first = index % splits_ * kSplit;
+    return {index / splits_ / p_.key_heads, index / splits_ % p_.key_heads, first, std::min(kSplit, p_.keys - first)};
+  }
+
   int64_t splits() const { return p_.batch * p_.key_heads * splits_; }
   int64_t results() const { return p_.batch * p_.key_heads * rows_; }
 
+  // Splits [begin, end), whose queries are loaded once for a key head.
+  void splits(int64_t begin, int64_t end) const {
+    for (int64_t index = begin; index < end; ++index) {
+      const Place at = place(index);
+      if (!matrix_ && (index == begin || at.first == 0)) load_queries(at.batch, at.key_head);
+      split(index, at, index + 1 == end);
+    }
+  }
+
   // `last`: this thread takes no split after it, whose keys would be asked for.
-  void split(int64_t index, bool last) const {
-    const Place at = place(index);
+  void split(int64_t index, const Place& at, bool last) const {
     const int64_t count = at.count;
     Rows key = p_.rows_of(*p_.key, at.batch), value = p_.rows_of(*p_.value, at.batch);
     float* weights = buffers.weights.get<float>(kDecodeRows * kSplit);
@@ -119,13 +135,6 @@ class Decode {
   }
 
  private:
-  struct Place {
-    int64_t batch, key_head, first, count;  // of keys
-  };
-  Place place(int64_t index) const {
-    const int64_t first = index % splits_ * kSplit;
-    return {index / splits_ / p_.key_heads, index / splits_ % p_.key_heads, first, std::min(kSplit, p_.keys - first)};
-  }
   // Whether rows of one may be asked for as those of the other.
   static bool alike(const Rows& x, const Rows& y) {
     return x.row == y.row && x.columns == y.columns && x.step() == 1 && y.step() == 1;
@@ -153,25 +162,32 @@ class Decode {
     }
   }
 
-  // weights[key][lane] = scale * the products of queries and keys.
-  void score(const Place& at, const Source& keys, const char* next, float* weights) const {
+  // Puts the queries of a key head where score() takes them.
+  void load_queries(int64_t batch, int64_t key_head) const {
     const int64_t units = p_.units(p_.depth), padded = (units + 15) / 16 * 16;
     const bool grouped = lanes_ > 2;
-    Rows query = p_.rows_of(*p_.query, at.batch);
+    Rows query = p_.rows_of(*p_.query, batch);
     char* queries = buffers.queries.get<char>(lanes_ * padded * 4);
     std::memset(queries, 0, lanes_ * padded * 4);
     for (int64_t r = 0; r < rows_; ++r) {
-      Units row = unit_rows(p_, query, at.key_head * p_.group() + r / p_.queries, r % p_.queries, 1, buffers.bias);
+      Units row = unit_rows(p_, query, key_head * p_.group() + r / p_.queries, r % p_.queries, 1, buffers.bias);
       char* target = queries + (grouped ? panel_place(static_cast<int>(r), lanes_) * 16 : r * padded * 4);
       const int64_t together = grouped ? 4 : units;
       for (int64_t u = 0; u < units; u += together, target += lanes_ * 16) {
         std::memcpy(target, row.data + u * 4, std::min(together, units - u) * 4);
       }
     }
+  }
+
+  // weights[key][lane] = scale * the products of queries and keys.
+  void score(const Place& at, const Source& keys, const char* next, float* weights) const {
+    const int64_t units = p_.units(p_.depth), padded = (units + 15) / 16 * 16;
+    const bool grouped = lanes_ > 2;
+    const char* queries = buffers.queries.get<char>(lanes_ * padded * 4);
     const char* data = keys.units.data;
     if (grouped) {
-      keys.products->dot_groups(data, keys.units.row_bytes, at.count, units, reinterpret_cast<float*>(queries), lanes_,
-                                p_.scale, weights, next, buffers.widened.get<float>(kWidenedRows * padded));
+      keys.products->dot_groups(data, keys.units.row_bytes, at.count, units, reinterpret_cast<const float*>(queries),
+                                lanes_, p_.scale, weights, next, buffers.widened.get<float>(kWidenedRows * padded));
     } else {
       keys.products->dot(data, keys.units.row_bytes, at.count, units, queries, padded, lanes_, p_.scale, weights);
     }
@@ -285,9 +301,7 @@ class Decode {
 
 void decode(const AttentionProblem& p, const AttentionOutputs& outputs, int threads) {
   const Decode work(p, outputs);
-  parallel_for(threads, work.splits(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) work.split(index, index + 1 == end);
-  });
+  parallel_for(threads, work.splits(), 1, [&](int64_t begin, int64_t end) { work.splits(begin, end); });
   parallel_for(threads, work.results(), 64, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) work.join(index);
   });
