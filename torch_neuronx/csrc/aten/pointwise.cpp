@@ -10,6 +10,7 @@
 #include <list>
 
 #include "neuron/lowering/operator_attributes.h"
+#include "torch_neuronx/csrc/aten/complex_arithmetic.h"
 #include "torch_neuronx/csrc/aten/fallback.h"
 #include "torch_neuronx/csrc/aten/infer.h"
 #include "torch_neuronx/csrc/aten/layout.h"
@@ -119,6 +120,7 @@ PointwiseKernel::PointwiseKernel(const PointwiseRow& row, const lowering::Operat
       rule == "masked_fill" || rule == "log_sigmoid_forward" || std::string_view(row.op) == "pow.Scalar";
   fills_ = rule == "masked_fill";
   keeps_second_number_ = rule == "mul" || rule == "div" || rule == "floor_divide";
+  computes_complex_ = complex_kernel(rule) != nullptr;
   divides_ = rule == "div" || rule == "floor_divide" || rule == "remainder" || rule == "fmod";
   for (const c10::Argument& argument : schema.arguments()) {
     Parameter parameter;
@@ -277,7 +279,15 @@ void PointwiseKernel::cast_to_narrow(Operands& operands, at::ScalarType common) 
   }
 }
 
+bool PointwiseKernel::by_complex_kernel(at::ScalarType common) const {
+  return c10::isComplexType(common) && (accepts_ & 8) == 0;
+}
+
 void PointwiseKernel::record(Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const {
+  if (by_complex_kernel(common)) [[unlikely]] {
+    return record_complex(*complex_kernel(operands.op->name), common, outputs[0],
+                          {operands.inputs.data(), operands.inputs.size()});
+  }
   if (common == at::ScalarType::BFloat16 || common == at::ScalarType::Half) cast_to_narrow(operands, common);
   const std::span inputs(operands.inputs.data(), operands.inputs.size());
   const std::span attributes(operands.attributes.data(), operands.attributes.size());
@@ -418,12 +428,14 @@ void PointwiseKernel::run(const c10::OperatorHandle& op, c10::Stack& stack) {
     if (parameters_[i].role == Role::Output) outputs.push_back(stack[base + i].toTensor());
   }
   for (const at::Tensor& output : outputs) all.push_back(&output);
+  const at::ScalarType common = common_dtype(operands);
+  const bool complex = by_complex_kernel(common);
   for (const at::Tensor* tensor : all) {
     // Results too: a complex one of a real operation is the CPU's.
-    if (!has_dtype(tensor->scalar_type()) || (tensor->is_complex() && (accepts_ & 8) == 0)) decline();
+    if (!has_dtype(tensor->scalar_type()) || (tensor->is_complex() && !complex && (accepts_ & 8) == 0)) decline();
   }
-  const at::ScalarType common = common_dtype(operands);
-  if (!accepts(common)) decline();
+  const bool choices = std::ranges::any_of(operands.attributes, [](int64_t value) { return value != 0; });
+  if (complex ? !computes_complex_ || !single_result_ || choices || !has_dtype(common) : !accepts(common)) decline();
   const at::Device device = common_device(std::span(all.data(), all.size()), /*host_numbers=*/true);
   if (inplace_ >= 0) outputs.push_back(*operands.tensors[0]);
   std::list<at::Tensor> numbers;  // that fill, which may be elements of what they fill

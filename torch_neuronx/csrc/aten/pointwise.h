@@ -93,6 +93,7 @@ class PointwiseKernel {
   bool run_quickly(Operands& operands, at::Tensor& output);
   void cast_to_narrow(Operands& operands, at::ScalarType common) const;
   void record(Operands& operands, at::ScalarType common, std::span<const at::Tensor> outputs) const;
+  bool by_complex_kernel(at::ScalarType common) const;
   bool accepts(at::ScalarType common) const;
   at::ScalarType common_dtype(const Operands& operands) const;
   void check_divisor(const Operands& operands, at::ScalarType common) const;
@@ -104,6 +105,7 @@ class PointwiseKernel {
   bool contiguous_result_;    // as the CPU's implementation makes it
   bool fills_;                // masked_fill
   bool keeps_second_number_;  // of a product or quotient
+  bool computes_complex_;     // by a library kernel
   bool divides_;              // raises on an integer divisor of zero
   uint8_t accepts_;
   int inplace_ = -1;  // the argument that is written and read

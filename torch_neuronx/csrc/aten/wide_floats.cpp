@@ -90,7 +90,9 @@ DType region_precision(const lowering::Operator& op, DType common) {
 }
 
 bool computes_in_float32(const kernels::Kernel& kernel) {
-  return std::ranges::find(kArithmeticKernels, kernel.name) != std::end(kArithmeticKernels) && warn_and_ask();
+  const bool arithmetic = kernel.name.starts_with("complex_") ||
+                          std::ranges::find(kArithmeticKernels, kernel.name) != std::end(kArithmeticKernels);
+  return arithmetic && warn_and_ask();
 }
 
 void record_kernel_in_float32(const kernels::Kernel& kernel, TensorReferences outputs, TensorReferences inputs,
