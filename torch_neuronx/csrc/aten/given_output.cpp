@@ -19,7 +19,7 @@ void give_or_write(Arguments& arguments, int first_out, std::initializer_list<at
       continue;
     }
     const at::Tensor& out = arguments.tensor(i++);
-    const at::Tensor* both[] = {&out, &result};
+    const at::Tensor* both[] = {&result, &out};
     common_device(both);
     check_no_internal_overlap(out);
     at::native::resize_output(out, result.sizes());
