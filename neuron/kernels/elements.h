@@ -23,6 +23,14 @@ struct NativeElement {
   static Storage store(Compute x) { return x; }
 };
 
+// A byte of another type seen as bool may be any number: what is not zero is true.
+struct BoolElement {
+  using Storage = uint8_t;
+  using Compute = bool;
+  static Compute load(Storage x) { return x != 0; }
+  static Storage store(Compute x) { return x; }
+};
+
 template <float (*widen)(uint16_t), uint16_t (*narrow)(float)>
 struct NarrowElement {
   using Storage = uint16_t;
@@ -56,7 +64,7 @@ template <typename Body>
 decltype(auto) dispatch_real(DType dtype, const Body& body) {
   switch (dtype) {
     case DType::Bool:
-      return body(NativeElement<bool>{});
+      return body(BoolElement{});
     case DType::UInt8:
       return body(NativeElement<uint8_t>{});
     case DType::UInt16:

@@ -271,16 +271,18 @@ void add_indexed(const IndexedPlaces& places, const TensorView& self, const Tens
     auto* to = self.as<typename E::Storage>();
     const auto* from = other.as<typename E::Storage>();
     const IndexedAccess access = resolve(places, self, other);
-    if constexpr (kIsNarrow<E>) {
+    if constexpr (kIsNarrow<E> && std::is_same_v<C, float>) {
       add_to_narrow<E>(access, to, from, scale, threads);
     } else {
       visit(
           access, false, threads,
           [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
-            if (x_stride == 1 && y_stride == 1) return add_scaled<C>(to + x, scale, from + y, count);
+            if constexpr (!kIsNarrow<E>) {
+              if (x_stride == 1 && y_stride == 1) return add_scaled<C>(to + x, scale, from + y, count);
+            }
             for (int64_t j = 0; j < count; ++j) {
-              C& place = to[x + j * x_stride];
-              place = add_wrapping(place, multiply_wrapping(scale, from[y + j * y_stride]));
+              auto& place = to[x + j * x_stride];
+              place = E::store(add_wrapping(E::load(place), multiply_wrapping(scale, E::load(from[y + j * y_stride]))));
             }
           },
           [](int64_t) {});

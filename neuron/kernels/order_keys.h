@@ -35,8 +35,8 @@ constexpr auto order_key(typename E::Storage stored) {
     return float_key<uint64_t>(std::bit_cast<uint64_t>(E::load(stored)), 0x7ff0000000000000ull);
   } else if constexpr (std::is_same_v<typename E::Compute, float>) {
     return float_key<uint32_t>(std::bit_cast<uint32_t>(E::load(stored)), 0x7f800000u);
-  } else if constexpr (std::is_same_v<S, bool>) {
-    return static_cast<uint8_t>(stored);
+  } else if constexpr (std::is_same_v<E, BoolElement>) {
+    return static_cast<uint8_t>(E::load(stored));
   } else {
     using U = std::make_unsigned_t<S>;
     constexpr auto kSign = static_cast<U>(std::is_signed_v<S> ? U(1) << (sizeof(S) * 8 - 1) : U(0));
