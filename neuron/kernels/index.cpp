@@ -305,18 +305,20 @@ void combine_indexed(const IndexedPlaces& places, const TensorView& self, const 
   dispatch_real(self.dtype, [&](auto element) {
     using E = decltype(element);
     using C = typename E::Compute;
-    if constexpr (kIsNarrow<E>) {
+    if constexpr (kIsNarrow<E> && std::is_same_v<C, float>) {
       fail(ErrorKind::Internal, "places of narrow floats are combined in float32");
     } else {
       with_combine(how, [&](auto constant) {
         visit(
             access, false, threads,
             [&](int64_t x, int64_t y, int64_t count, int64_t x_stride, int64_t y_stride) {
-              C* place = self.as<C>() + x;
-              const C* value = other.as<C>() + y;
-              if (x_stride == 1 && y_stride == 1) return combine_line<decltype(constant)::value>(place, value, count);
+              auto* place = self.as<typename E::Storage>() + x;
+              const auto* value = other.as<typename E::Storage>() + y;
+              if constexpr (!kIsNarrow<E>) {
+                if (x_stride == 1 && y_stride == 1) return combine_line<decltype(constant)::value>(place, value, count);
+              }
               for (int64_t j = 0; j < count; ++j, place += x_stride, value += y_stride)
-                *place = combine<decltype(constant)::value>(*place, *value);
+                *place = E::store(combine<decltype(constant)::value>(E::load(*place), E::load(*value)));
             },
             [](int64_t) {});
       });

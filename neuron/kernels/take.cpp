@@ -1,12 +1,12 @@
 // Kernels "take" and "put": indices into the elements of a tensor in row-major order. Negative ones count from the end.
 #include <algorithm>
-#include <vector>
 
 #include "neuron/base/error.h"
 #include "neuron/base/thread_pool.h"
 #include "neuron/kernels/elements.h"
 #include "neuron/kernels/float_lines.h"
 #include "neuron/kernels/kernel.h"
+#include "neuron/kernels/scratch.h"
 #include "neuron/kernels/strided.h"
 
 namespace neuron::kernels {
@@ -71,10 +71,11 @@ void run_put(const Call& call) {
       }
     };
     if constexpr (kIsNarrow<E>) {
-      std::vector<C> wide(static_cast<size_t>(size));
-      widen_line<E>(to, wide.data(), size);
-      add(wide.data());
-      narrow_line<E>(wide.data(), to, size);
+      static thread_local Scratch memory;
+      C* wide = memory.get<C>(size);
+      widen_line<E>(to, wide, size);
+      add(wide);
+      narrow_line<E>(wide, to, size);
     } else {
       add(to);
     }
