@@ -26,15 +26,6 @@ struct Channels {
   at::Tensor spaced(const at::Tensor& tensor) const {
     return alias(contiguous(tensor), {batch, channels, positions}, {channels * positions, positions, 1});
   }
-  // A result of the input's shape: channels stay last where the input's are.
-  at::Tensor result(const at::Tensor& like) const {
-    return empty(like.sizes(), like.scalar_type(), like.device(), like.suggest_memory_format());
-  }
-  at::Tensor spaced_result(const at::Tensor& tensor) const {
-    const bool last = !tensor.is_contiguous();
-    return alias(tensor, {batch, channels, positions},
-                 {channels * positions, last ? 1 : positions, last ? channels : 1});
-  }
   // A vector of channels beside the input.
   at::Tensor per_channel(const at::Tensor& vector) const {
     return alias(vector, {1, channels, 1}, {0, vector.stride(0), 0});
