@@ -1,6 +1,5 @@
 // Batch normalisation: statistics per channel over all other dimensions, then a pointwise affine map. The input is seen
 // as (batch, channel, position).
-#include "torch_neuronx/csrc/aten/layout.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
 
@@ -53,8 +52,8 @@ struct Parameters {
   const at::Tensor &weight, &bias;
 };
 
-at::Tensor record_affine(const Channels& c, const at::Tensor& input, const at::Tensor& mean, const at::Tensor& rstd,
-                         const Parameters& parameters) {
+void record_affine(const Channels& c, const at::Tensor& output, const at::Tensor& mean, const at::Tensor& rstd,
+                   const Parameters& parameters) {
   static const lowering::Operator& op = operator_named("normalize_affine");
   c10::SmallVector<Input, 5> inputs;
   const at::Tensor mean_view = c.per_channel(mean), rstd_view = c.per_channel(rstd);
@@ -63,9 +62,7 @@ at::Tensor record_affine(const Channels& c, const at::Tensor& input, const at::T
   if (parameters.weight.defined()) inputs.push_back(weight = c.per_channel(parameters.weight));
   if (parameters.bias.defined()) inputs.push_back(bias = c.per_channel(parameters.bias));
   const int64_t attributes[] = {parameters.weight.defined(), parameters.bias.defined()};
-  const at::Tensor output = empty(input.sizes(), input.scalar_type(), input.device());
   record_elementwise(op, c.common, c.spaced(output), std::span(inputs.data(), inputs.size()), attributes);
-  return in_format(output, input.suggest_memory_format());
 }
 
 struct Results {
@@ -82,10 +79,11 @@ Results normalize(const at::Tensor& input, const Parameters& parameters, const a
   const Channels c(input);
   const at::ScalarType wide = scalar_type_of(c.wide);
   Results results;
+  results.output = empty(input.sizes(), input.scalar_type(), input.device());
   if (!training) {
     const at::Tensor rstd = c.statistics();
     record_elementwise(inverse, c.wide, rstd, {Input(running_variance), Input(eps)});
-    results.output = record_affine(c, input, running_mean, rstd, parameters);
+    record_affine(c, results.output, running_mean, rstd, parameters);
     results.mean = empty({0}, wide, input.device());
     results.rstd = empty({0}, wide, input.device());
     return results;
@@ -111,7 +109,7 @@ Results normalize(const at::Tensor& input, const Parameters& parameters, const a
     record_elementwise(average, dtype_of(running_variance), running_variance,
                        {Input(running_variance), Input(unbiased), Input(momentum)});
   }
-  results.output = record_affine(c, input, results.mean, results.rstd, parameters);
+  record_affine(c, results.output, results.mean, results.rstd, parameters);
   return results;
 }
 
@@ -169,7 +167,6 @@ void batch_norm_backward(Arguments& arguments) {
     const int64_t attributes[] = {weight.defined()};
     record_elementwise(of_input, c.common, c.spaced(input_gradient), std::span(inputs.data(), inputs.size()),
                        attributes);
-    input_gradient = in_format(input_gradient, input.suggest_memory_format());
   }
   const at::ScalarType type = weight.defined() ? weight.scalar_type() : input.scalar_type();
   if (wanted[1]) weight_gradient = to_dtype(totals[1], type);

@@ -4,7 +4,6 @@
 
 #include "neuron/kernels/kernel.h"
 #include "torch_neuronx/csrc/aten/bridge.h"
-#include "torch_neuronx/csrc/aten/layout.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 
 namespace neuron::aten {
@@ -51,12 +50,6 @@ void check_dtypes(const at::Tensor& input, const at::Tensor& weight) {
               weight.toString(), ") should be the same");
 }
 
-// CPU's order of the results' memory: channels last where the input's or the weight's is.
-at::MemoryFormat format_of(const at::Tensor& input, const at::Tensor& weight) {
-  const at::MemoryFormat format = input.suggest_memory_format();
-  return format == at::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format;
-}
-
 std::span<const int64_t> span_of(const at::DimVector& values) { return {values.data(), values.size()}; }
 
 // convolution_overrideable(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups). Shapes
@@ -82,7 +75,7 @@ void forward(Arguments& arguments) {
     const at::DimVector attributes = parameters.attributes();
     record_kernel(parameters.transposed ? input_kernel() : forward_kernel(), {&out, 1}, inputs, span_of(attributes));
   }
-  arguments.give(in_format(out, format_of(input, weight)));
+  arguments.give(std::move(out));
 }
 
 // convolution_backward_overrideable(grad_output, input, weight, stride, padding, dilation, transposed, output_padding,
@@ -102,7 +95,6 @@ void backward(Arguments& arguments) {
       record_kernel(parameters.transposed ? forward_kernel() : input_kernel(), {&input_gradient, 1}, inputs,
                     span_of(attributes));
     }
-    input_gradient = in_format(input_gradient, format_of(input, weight));
   }
   if (wanted[1]) {
     weight_gradient = empty(weight.sizes(), weight.scalar_type(), weight.device());
@@ -111,7 +103,6 @@ void backward(Arguments& arguments) {
     const at::Tensor inputs[] = {parameters.transposed ? data : gradient, parameters.transposed ? gradient : data};
     static const kernels::Kernel& found = kernel("convolution_weight");
     if (weight_gradient.numel() != 0) record_kernel(found, {&weight_gradient, 1}, inputs, span_of(attributes));
-    weight_gradient = in_format(weight_gradient, format_of(input, weight));
   }
   if (wanted[2]) {
     at::DimVector others{0};

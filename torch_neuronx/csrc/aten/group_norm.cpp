@@ -1,5 +1,4 @@
 // Group normalisation: a row is a group of channels with their positions; weights belong to channels.
-#include "torch_neuronx/csrc/aten/layout.h"
 #include "torch_neuronx/csrc/aten/registration.h"
 #include "torch_neuronx/csrc/aten/rows.h"
 
@@ -55,7 +54,7 @@ void group_norm(Arguments& arguments) {
   if (bias.defined()) inputs.push_back(bias_view = g.per_channel(bias));
   const int64_t attributes[] = {weight.defined(), bias.defined()};
   record_elementwise(affine, common, g.spaced(output), std::span(inputs.data(), inputs.size()), attributes);
-  arguments.give(in_format(output, input.suggest_memory_format()));
+  arguments.give(output);
   arguments.give(mean);
   arguments.give(rstd);
 }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "torch_neuronx/csrc/aten/bridge.h"
-
 namespace neuron::aten {
 namespace {
 
@@ -92,14 +90,6 @@ at::DimVector pointwise_strides(at::IntArrayRef sizes, std::span<const at::Tenso
     next *= std::max<int64_t>(sizes[d], 1);
   }
   return result;
-}
-
-at::Tensor in_format(const at::Tensor& result, at::MemoryFormat format) {
-  if (format == at::MemoryFormat::Contiguous) return result;
-  at::Tensor ordered = empty(result.sizes(), result.scalar_type(), result.device());
-  ordered.unsafeGetTensorImpl()->empty_tensor_restride(format);
-  if (ordered.numel() != 0) record_copy(ordered, result);
-  return ordered;
 }
 
 }  // namespace neuron::aten

@@ -18,7 +18,4 @@ bool expands_to(at::IntArrayRef sizes, at::IntArrayRef target);
 // dimensions apart deciding.
 at::DimVector pointwise_strides(at::IntArrayRef sizes, std::span<const at::Tensor* const> operands);
 
-// A row-major result of 4 or 5 dimensions, or a recorded copy of it with its channels last where `format` says so.
-at::Tensor in_format(const at::Tensor& result, at::MemoryFormat format);
-
 }  // namespace neuron::aten

@@ -59,7 +59,6 @@ void roll(Arguments& arguments) {
     const int64_t shift = (shifts[i] % size + size) % size;
     if (shift == 0) continue;
     at::Tensor next = empty(result.sizes(), result.scalar_type(), result.device());
-    next.unsafeGetTensorImpl()->empty_tensor_restride(result.suggest_memory_format());
     record_rotation(next, result, dim, shift);
     result = std::move(next);
     own = true;
